@@ -41,7 +41,7 @@ unit-python: check-generated
 	cd lab && ../$(PYTHON) -m pytest -q -n 2 tests/unit
 
 unit-java:
-	$(SETUP) java mvn -q -f agent/pom.xml test -DexcludedGroups=context
+	$(SETUP) java mvn -q -f agent/pom.xml checkstyle:check test -DexcludedGroups=context
 	$(SETUP) java mvn -q -f app/pom.xml test -DexcludedGroups=context
 
 unit-k6:
@@ -88,17 +88,28 @@ e2e: setup-test ## A release on a real Kubernetes, from install to uninstall (a 
 e2e-all: setup-test ## The same with all there is: upgrades, rights, dashboards, publication 002, the image, every fault
 	@e2e/run all
 
-generate: ## Write every generated file anew (lab/vtlab/generate.py has their table)
-	cd lab && ../$(PYTHON) -m vtlab.generate
+generate: ## Write every generated file anew (lab/maintain/generate.py has their table)
+	cd lab && ../$(PYTHON) -m maintain.generate
 
 check-generated: ## Fail where a generated file is stale
-	cd lab && ../$(PYTHON) -m vtlab.generate --check
+	cd lab && ../$(PYTHON) -m maintain.generate --check
 
 measured: vtlab ## The figures of RESULTS="results/DIR ..." for docs/measured.md
-	cd lab && ../$(PYTHON) -m vtlab.measured $(abspath $(RESULTS))
+	cd lab && ../$(PYTHON) -m maintain.measured_page $(abspath $(RESULTS))
 
 vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab
+
+# One step of the set-up each. What does not depend on each other runs at once, but for Maven's steps: Maven does not
+# lock its local repository.
+STEPS := agent app foreign mariadb k6 prometheus promtool helm actionlint modules browser
+.PHONY: $(addprefix step-,$(STEPS))
+$(addprefix step-,$(STEPS)): step-%: vtlab
+	@$(SETUP) $*
+step-app: step-agent
+step-foreign step-mariadb: step-app
+step-mariadb: | step-foreign
+step-promtool: | step-prometheus
 
 wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside the checkout
 	@$(SETUP) wheel
@@ -106,17 +117,17 @@ wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside th
 chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images
 	@$(SETUP) chart
 
-setup: ## What a comparison on this machine needs: virtual environment, app, MariaDB, k6, Prometheus
-	@$(SETUP) run
+setup: ## What a comparison on this machine needs: virtual environment, app, k6, Prometheus
+	@$(MAKE) -j3 $(addprefix step-,app k6 prometheus)
 
-setup-test: setup ## What the tests need on top: node modules, Helm, actionlint, Chromium
-	@$(SETUP) test
+setup-test: ## That, and what the tests need on top: MariaDB, node modules, Helm, actionlint, Chromium
+	@$(MAKE) -j3 $(addprefix step-,$(STEPS))
 
 picture: setup-test ## docs/images/report.png: the card of a report, for the README
 	cd lab && ../$(PYTHON) -m tests.support.picture
 
 prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)
-	@$(SETUP) prose
+	@$(SETUP) vale
 	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md docs
 
 site: vtlab ## The docs as a site, in .tools/site

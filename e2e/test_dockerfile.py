@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vtlab.targets.kubernetes import pod_copy
+from vtlab.targets.kubernetes.copies import environment
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_it_has_the_agent_where_an_init_container_finds_it() -> None:
     pom = (REPOSITORY / "agent/pom.xml").read_text(encoding="utf-8")
     (name,) = re.findall(r"<finalName>(.*)</finalName>", pom)
     assert re.findall(r"^COPY --from=build /src/agent/target/(\S+) (\S+)$", DOCKERFILE, re.M) == [
-        (f"{name}.jar", pod_copy.IN_IMAGE)
+        (f"{name}.jar", environment.AGENT_IN_IMAGE)
     ]
     ignored = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert {"!agent/pom.xml", "!agent/src/main"} <= set(ignored)

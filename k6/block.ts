@@ -35,25 +35,27 @@ import type { Options } from 'k6/options';
 import { arrivals } from './lib/arrivals.ts';
 import { awaitBegin, endOnGrid, readClock, setClock } from './lib/clock.ts';
 import { parseInput } from './lib/input.ts';
-import { type SetupData, scriptUsers } from './lib/iterations.ts';
+import { ScriptUsers, type SetupData } from './lib/iterations.ts';
 import { takePart } from './lib/load.ts';
 import { thresholds } from './lib/metrics.ts';
 import { chunks, table } from './lib/output.ts';
-import { arrivalsIn, type Phase, plan } from './lib/plan.ts';
+import type { Phase } from './lib/phase.ts';
+import { arrivalsIn, plan } from './lib/plan.ts';
 import { type Findings, preflightDocument, preflightThresholds } from './lib/preflight.ts';
 import { random } from './lib/random.ts';
-import { makeDocument, type Summary } from './lib/record.ts';
-import { requestUsers } from './lib/requests.ts';
+import { makeDocument } from './lib/record.ts';
+import { RequestUsers } from './lib/requests.ts';
 import { keptOptions, scripts, thresholdsOf } from './lib/scripts.ts';
 import { SUMMARY_STATISTICS } from './lib/statistics.ts';
+import type { Summary } from './lib/summary.ts';
 
 const read = (path: string) => open(import.meta.resolve(path));
 const input = parseInput(__ENV, read);
 const block = plan(input);
-// Instances of one script: what one of them says of itself all say.
+// These are instances of one script: what one of them says of itself all say.
 const script = Object.values(scripts)[0];
-const ofScript = script && scriptUsers(script, input.origin, block.users, input.seed);
-const users = ofScript ?? requestUsers(input.experiment, input.private, block.timeout, input.seed, read);
+const scriptUsers = script && new ScriptUsers(script, input.origin, block.users, input.seed);
+const users = scriptUsers ?? new RequestUsers({ ...input, privatePath: input.private, timeout: block.timeout, read });
 const shared = {
   users,
   timeout: block.timeout,
@@ -62,7 +64,7 @@ const shared = {
   arrivals: new SharedArray('arrivals', () => arrivals(random(input.seed, 'arrivals'), arrivalsIn(block.phases))),
 };
 
-/** What setup() leaves for all users. */
+/** Data that setup() leaves for all users. */
 interface Common {
   clock: number;
   data: SetupData;
@@ -70,7 +72,7 @@ interface Common {
 }
 
 const TAGS = ['name', 'method', 'status', 'error_code', 'expected_response'] as const;
-const OF_REQUESTS: Options & { noTeardown: boolean } = {
+const REQUEST_OPTIONS: Options & { noTeardown: boolean } = {
   systemTags: [...TAGS],
   discardResponseBodies: true,
   maxRedirects: 0,
@@ -81,19 +83,19 @@ const OF_REQUESTS: Options & { noTeardown: boolean } = {
   throw: true,
 };
 // No certificate of a service names an address of this machine. A script's own option goes before it.
-const OF_TLS: Options = Object.values(input.targets).some((base) => base.startsWith('https://'))
+const TLS_OPTIONS: Options = Object.values(input.targets).some((base) => base.startsWith('https://'))
   ? { insecureSkipTLSVerify: true }
   : {};
-/** Its thresholds may ask for these; `scenario` is its own, too, and set on the user. */
+/** Tags for which a script's thresholds may ask; `scenario` is its own, too, and set on the user. */
 const SCRIPT_TAGS = [...TAGS, 'group', 'check', 'error', 'proto', 'subproto', 'tls_version'] as const;
 
-/** k6 reads the options of the first instance alone, and a thousand users are a thousand instances. */
-export const options: Options = __VU > 0 ? {} : optionsOfBlock();
+/** Options of the first instance: k6 reads no others, and a thousand users are a thousand instances. */
+export const options: Options = __VU > 0 ? {} : blockOptions();
 
-function optionsOfBlock(): Options {
+function blockOptions(): Options {
   return {
-    ...OF_TLS,
-    ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : OF_REQUESTS),
+    ...TLS_OPTIONS,
+    ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : REQUEST_OPTIONS),
     // The pre-flight is in setup(), and a service that hangs answers none of its requests. vtlab waits no longer than that.
     ...(input.isPreflight ? { setupTimeout: '10m' } : {}),
     scenarios: {
@@ -122,14 +124,17 @@ function optionsOfBlock(): Options {
       block: String(input.block),
       // As Prometheus's label of the variants' own series.
       ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
-      ...ofOneVariant(),
+      ...variantTag(),
     },
     summaryTrendStats: SUMMARY_STATISTICS,
   };
 }
 
-/** Another k6 may load another variant at the same time: then what counts for no phase must not be the same series. */
-function ofOneVariant(): Record<string, string> {
+/**
+ * Tags the run with the variant, if there is only one. Another k6 may load another one at the same time: then what counts
+ * for no phase must not be the same series.
+ */
+function variantTag(): Record<string, string> {
   const [variant, ...others] = Object.keys(input.targets);
   return variant !== undefined && others.length === 0 ? { variant } : {};
 }
@@ -144,14 +149,14 @@ export async function setup(): Promise<Common> {
       findings[variant] = await users.preflight(variant, base);
     return { clock: 0, data: {}, findings };
   }
-  const data = (await ofScript?.setup(input.targets)) ?? {};
+  const data = (await scriptUsers?.setup(input.targets)) ?? {};
   return { clock: readClock(), data, findings };
 }
 
 export default async function ({ clock, data }: Common): Promise<void> {
   if (input.isPreflight) return;
   setClock(clock, block.grid);
-  ofScript?.receive(data);
+  scriptUsers?.receive(data);
   const phase = block.phases[exec.vu.iterationInScenario] as Phase;
   const user = exec.vu.idInTest - 1;
 
@@ -161,19 +166,19 @@ export default async function ({ clock, data }: Common): Promise<void> {
 }
 
 export async function teardown({ data }: Common): Promise<void> {
-  if (!input.isPreflight) await ofScript?.teardown(input.targets, data);
+  if (!input.isPreflight) await scriptUsers?.teardown(input.targets, data);
 }
 
 export function handleSummary(summary: Summary): Record<string, string> {
   if (input.isPreflight) {
     const { findings } = summary.setup_data as Common;
-    return written('', JSON.stringify(preflightDocument(findings, summary)));
+    return outputs('', JSON.stringify(preflightDocument(findings, summary)));
   }
   const document = makeDocument(input, block, summary, script);
-  return written(table(document), JSON.stringify(document));
+  return outputs(table(document), JSON.stringify(document));
 }
 
-function written(text: string, json: string): Record<string, string> {
+function outputs(text: string, json: string): Record<string, string> {
   if (input.document === undefined) return { stdout: text };
   if (input.document === 'stdout') return { stdout: text + chunks(json) };
   return { stdout: text, [input.document]: `${json}\n` };

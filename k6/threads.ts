@@ -1,10 +1,10 @@
-// helm test: each variant answers with the right kind of thread.
+// The script of `helm test`: each variant answers with the right kind of thread.
 // EXPECTED  JSON: base URL -> whether the thread is virtual
 import { check } from 'k6';
 import http from 'k6/http';
 import type { Options } from 'k6/options';
 
-/** k6's own, which its types leave out. */
+/** The console of k6, which its types leave out. */
 declare const console: { log(text: string): void };
 
 export const options: Options = {

@@ -13,7 +13,7 @@ from e2e.chart.rendering import (
     env,
 )
 from tests.support.versions import VERSIONS
-from vtlab.targets import k6 as vtlab_k6
+from vtlab.k6 import call as vtlab_k6
 
 Render = Callable[..., Rendered]
 

@@ -16,7 +16,7 @@ import yaml
 from e2e.chart.rendering import CHART, KUBERNETES, Json, Rendered, containers, env, helm
 from tests.support.versions import VERSIONS
 from vtlab.services import sample
-from vtlab.targets.kubernetes import release
+from vtlab.targets.kubernetes.release import deployment_checks
 
 Render = Callable[..., Rendered]
 
@@ -60,7 +60,7 @@ def test_every_variant_knows_the_downstream_service(render: Render) -> None:
 
 
 def test_vtlab_takes_what_variants_get_here_for_no_setting(render: Render) -> None:
-    variables = release.companion_environment(sample.service())
+    variables = deployment_checks.companion_environment(sample.service())
     assert given(render(*DATABASE, *DOWNSTREAM)).keys() == variables
 
 
@@ -159,7 +159,7 @@ def test_a_password_that_is_there_stays(cluster: Path) -> None:
     def password(namespace: str) -> str:
         done = helm(
             *("template", "lab", CHART, "--namespace", namespace, "--kube-version", KUBERNETES, *DATABASE),
-            *("--dry-run=server", "--kubeconfig", cluster, "--show-only", "templates/secret-database.yaml"),
+            *("--dry-run=server", "--kubeconfig", cluster, "--show-only", "templates/database/secret.yaml"),
         )
         assert done.returncode == 0, done.stderr
         return base64.b64decode(yaml.safe_load(done.stdout)["data"]["password"]).decode()

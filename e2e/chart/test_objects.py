@@ -45,6 +45,14 @@ def test_every_object_belongs_to_the_release(render: Render, any_values: Path) -
         assert labels["helm.sh/chart"] == f"virtual-threads-lab-{VERSIONS['LAB_VERSION']}"
 
 
+def test_names_and_labels_are_made_by_helpers_alone() -> None:
+    """Each component's folder has its own; the shared ones stand at the top."""
+    for path in (CHART / "templates").rglob("*.yaml"):
+        text = path.read_text()
+        assert "app.kubernetes.io/" not in text, path
+        assert 'include "lab.name"' not in text, path
+
+
 def test_every_pod_keeps_to_pod_security_restricted(render: Render, any_values: Path) -> None:
     rendered = render("-f", any_values)
     pods = rendered.pods()

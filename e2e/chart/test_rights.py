@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from e2e.chart.rendering import CHART, Json, Rendered
-from vtlab.targets.kubernetes.cluster import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, RIGHTS
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, RIGHTS
 
 Render = Callable[..., Rendered]
 

@@ -14,7 +14,7 @@ from e2e.chart.rendering import CHART, REPOSITORY, Json, Rendered, containers, e
 from tests.support.versions import VERSIONS
 from vtlab import cli, services
 from vtlab.model import experiment
-from vtlab.targets.kubernetes import copies
+from vtlab.targets.kubernetes.copies import variants as copies
 
 Render = Callable[..., Rendered]
 VALUES = ("-f", CHART / "ci/runner-values.yaml")

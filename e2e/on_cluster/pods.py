@@ -24,7 +24,7 @@ def pod_of_chart(name: str, java: int, options: Iterable[str] = (), environment:
     """A pod as the chart's Deployment `lab-platform` has it, with JVM ``options`` and ``environment`` on top; it is not
     started again, and no Service finds it."""
     # --validate asks the cluster for its version.
-    text = lab.helm("template", "lab", lab.CHART, "--validate", "-s", "templates/deployment.yaml")
+    text = lab.helm("template", "lab", lab.CHART, "--validate", "-s", "templates/variants/deployment.yaml")
     deployments = {document["metadata"]["name"]: document for document in yaml.safe_load_all(text) if document}
     template = deployments["lab-platform"]["spec"]["template"]
     (container,) = template["spec"]["containers"]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from e2e.on_cluster import lab, pods
-from vtlab.analysis import statistics
+from vtlab.analysis.statistics import paired
 from vtlab.host import machine
 
 STARTS = 10
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"only {len(pairs)} of {starts} pairs count: something else uses this machine", file=sys.stderr)
         return 4
     counted = {cache: np.array([pair[cache] for pair in pairs]) for cache in (True, False)}
-    ratio = statistics.estimate(list(np.log(counted[False]) - np.log(counted[True])))
+    ratio = paired.estimate(list(np.log(counted[False]) - np.log(counted[True])))
     print(f"time to ready, means: with {np.mean(counted[True]):.2f} s, without {np.mean(counted[False]):.2f} s")
     width = "no interval" if ratio.low is None else f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
     print(f"without / with the cache: {ratio.ratio:.2f}, {width}, n = {ratio.n}")

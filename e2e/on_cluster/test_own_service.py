@@ -17,7 +17,7 @@ import pytest
 from e2e.on_cluster import lab, pods, runs
 from tests.support import lab_call
 from tests.support.lab_call import TINY, measuring
-from vtlab import results
+from vtlab.runs import store
 
 #: What vtlab may make for a run, by kubectl's names.
 KINDS = "deployments,services,configmaps,secrets,jobs,servicemonitors,networkpolicies,pods"
@@ -201,7 +201,7 @@ def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
         lab.until("the copies of the search are gone", lambda: of_search.isdisjoint(names(copies())))
         # 4: a busy machine cost three blocks.
         assert run.exit_code() in (0, 4), run.text()
-    measured = results.read(lab_call.only(root))
+    measured = store.read(lab_call.only(root))
     curve = measured.manifest.curve
     assert curve is not None
     assert {point.variant for point in curve.points} == {"platform", "virtual"}

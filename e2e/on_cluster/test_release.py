@@ -17,8 +17,8 @@ import yaml
 
 from e2e.on_cluster import dashboards, lab, runs
 from tests.support import lab_call
-from vtlab.catalogue.dashboards import substitute
-from vtlab.targets.kubernetes.cluster import RIGHTS
+from vtlab.dashboards import substitute
+from vtlab.targets.kubernetes.api.rights import RIGHTS
 
 VARIANTS = ("platform", "virtual")
 every = pytest.mark.cluster_all

@@ -1,4 +1,4 @@
-{{/* Labels of every object. */}}
+{{/* Labels of every object. Each component's folder has helpers for its names, labels and selectors. */}}
 {{- define "lab.labels" -}}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -6,13 +6,25 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{ include "lab.selector" . }}
 {{- end }}
 
-{{/* What selects the pods of this release; a component (variant, k6, test, database, downstream) comes on top. */}}
+{{/* Selects the pods of this release. */}}
 {{- define "lab.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* <release>-<thing> of (list . thing). A CronJob's name has at most 52 characters: what is cut off could collide. */}}
+{{/* Labels of an object of a component, of (list . component). */}}
+{{- define "lab.componentLabels" -}}
+{{ include "lab.labels" (index . 0) }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{/* Selects the pods of a component, of (list . component). */}}
+{{- define "lab.componentSelector" -}}
+{{ include "lab.selector" (index . 0) }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{/* Name <release>-<thing>, of (list . thing). A CronJob's name has at most 52 characters: what is cut off could collide. */}}
 {{- define "lab.name" -}}
 {{- $name := printf "%s-%s" (index . 0).Release.Name (index . 1) }}
 {{- if gt (len $name) 52 }}

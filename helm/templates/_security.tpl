@@ -1,4 +1,4 @@
-{{/* Pod Security "restricted", of a numeric user. */}}
+{{/* Pod Security "restricted" for a pod of a numeric user. */}}
 {{- define "lab.podSecurity" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -10,6 +10,7 @@ securityContext:
     type: RuntimeDefault
 {{- end }}
 
+{{/* Pod Security "restricted" for a container. */}}
 {{- define "lab.containerSecurity" -}}
 securityContext:
   allowPrivilegeEscalation: false

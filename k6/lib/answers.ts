@@ -1,7 +1,7 @@
-// What an answer holds: whether it is as expected, and what is taken from it. Pure: no k6 in here.
+// The body of an answer: whether it is as expected, and what is taken from it. Pure: no k6 in here.
 import type { Expected } from './experiment.ts';
 
-/** The value at the end of these steps from the outside to the inside; undefined where there is none. */
+/** Returns the value at the end of these steps from the outside to the inside; undefined where there is none. */
 export function at(document: unknown, steps: string[]): unknown {
   let value = document;
   for (const step of steps) {
@@ -11,7 +11,7 @@ export function at(document: unknown, steps: string[]): unknown {
   return value;
 }
 
-/** The document in a body; undefined where it is none. */
+/** Returns the document in a body; undefined where it is none. */
 export function parsed(body: unknown): unknown {
   if (typeof body !== 'string') return undefined;
   try {
@@ -21,18 +21,18 @@ export function parsed(body: unknown): unknown {
   }
 }
 
-/** The first of the expectations that does not hold. */
+/** Returns the first of the expectations that does not hold. */
 export function unmet(body: unknown, expected: Expected[]): Expected | undefined {
   if (expected.length === 0) return undefined;
   const document = parsed(body);
   return expected.find(({ steps, value }) => {
-    const there = at(document, steps);
-    if (there === undefined) return true;
-    return value !== null && canonical(there) !== canonical(JSON.parse(value));
+    const actual = at(document, steps);
+    if (actual === undefined) return true;
+    return value !== null && canonical(actual) !== canonical(JSON.parse(value));
   });
 }
 
-/** Types in place of values: `{"id":"number","pets":[{"name":"string"}]}`; of an array its first element. */
+/** Puts types in place of values: `{"id":"number","pets":[{"name":"string"}]}`; of an array its first element. */
 export function shape(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shape);
   if (value === null) return 'null';
@@ -41,7 +41,7 @@ export function shape(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, shape(inner)]));
 }
 
-/** The same text for the same value, in whatever order its keys stand. */
+/** Returns the same text for the same value, in whatever order its keys stand. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -1,12 +1,13 @@
 // When the arrivals of an open load are due, and whose they are. Pure: no k6 in here.
 import { exponential, type Random } from './random.ts';
 
-/** When the i-th arrival of a load is due, in milliseconds from the phase's beginning; NaN beyond the last. */
+/** Returns when the i-th arrival of a load is due, in milliseconds from the phase's beginning; NaN beyond the last. */
 export type Due = (i: number) => number;
 
 /**
- * Times of arrivals, on average one in each unit of time, until one comes at `until` or later. Gaps are exponential, so
- * the numbers of arrivals in two spans of time are independent: as of many users who know nothing of each other.
+ * * Draws the times of arrivals, on average one in each unit of time, until one comes at `until` or later. Gaps are
+ * exponential, so the numbers of arrivals in two spans of time are independent: as of many users who know nothing of
+ * each other.
  */
 export function arrivals(draw: Random, until: number): number[] {
   const times: number[] = [];
@@ -17,7 +18,7 @@ export function arrivals(draw: Random, until: number): number[] {
   return times;
 }
 
-/** The same sequence at a rate per second. */
+/** Scales a sequence of arrivals to a rate per second. */
 export function inSequence(sequence: ArrayLike<number>, rate: number): Due {
   return (i) => (1000 * (sequence[i] ?? Number.NaN)) / rate;
 }
@@ -38,18 +39,18 @@ export function dealt(due: Due, user: number, users: number): () => number {
   };
 }
 
-/** The part of a request's time, from being sent to its answer, that lies in a window [start, end). */
+/** Returns the part of a request's time, from being sent to its answer, that lies in a window [start, end). */
 export function partIn(start: number, end: number, from: number, to: number): number {
   if (to <= from) return from >= start && from < end ? 1 : 0;
   return timeIn(start, end, from, to) / (to - from);
 }
 
-/** How much of the time between two moments lies in a window. */
+/** Returns how much of the time between two moments lies in a window. */
 export function timeIn(start: number, end: number, from: number, to: number): number {
   return Math.max(0, Math.min(to, end) - Math.max(from, start));
 }
 
-/** Whether a request was in flight at that time: due or sent before, answered then or later. */
+/** Tells whether a request was in flight at that time: due or sent before, answered then or later. */
 export function inFlightAt(time: number, from: number, to: number): boolean {
   return from < time && to >= time;
 }

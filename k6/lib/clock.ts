@@ -3,19 +3,22 @@ import { sleep } from 'k6';
 import exec from 'k6/execution';
 
 let base = 0;
-/** k6 makes a new one at each look at `exec.instance`: a tenth of its CPU, by its profile (--profiling-enabled, 1.8.1). */
+/** One instance: k6 makes a new one at each look, a tenth of its CPU by its profile (--profiling-enabled, 1.8.1). */
 let instance: typeof exec.instance | undefined;
-/** Users end their part in a phase, and begin the next, on this grid of the wall clock. */
+/** The grid of the wall clock on which users end their part in a phase, and begin the next. */
 let grid = 500;
 
-/** In setup(): what to add to k6's own clock for milliseconds since the epoch, finer than Date.now(). */
+/**
+ * * Returns what to add to k6's own clock for milliseconds since the epoch, finer than Date.now(). It is for setup()
+ * alone.
+ */
 export function readClock(): number {
   const tick = Date.now();
   while (Date.now() === tick);
   return Date.now() - elapsed();
 }
 
-/** `clock` is what readClock returned, `step` the plan's grid. */
+/** Sets the clock that readClock returned, and the plan's grid. */
 export function setClock(clock: number, step: number): void {
   base = clock;
   grid = step;
@@ -25,7 +28,7 @@ export function now(): number {
   return base + elapsed();
 }
 
-/** Milliseconds since k6 began. */
+/** Returns the milliseconds since k6 began. */
 function elapsed(): number {
   instance ??= exec.instance;
   return instance.currentTestRunDuration;

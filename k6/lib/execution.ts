@@ -1,5 +1,5 @@
-// What a user's script gets for k6/execution: as if its iterations were k6's. For k6 an iteration is a user's part in a
-// whole phase.
+// The k6/execution of a user's script: as if its iterations were k6's. For k6 an iteration is a user's part in a whole
+// phase.
 import exec from 'k6/execution';
 import { turn } from './scripts.ts';
 
@@ -45,7 +45,7 @@ export const scenario = {
   },
 };
 
-/** k6 has them only once a user runs. */
+/** Proxies, because k6 has these two only once a user runs. */
 export const instance = new Proxy({}, { get: (_, name) => Reflect.get(exec.instance, name) });
 export const test = new Proxy({}, { get: (_, name) => Reflect.get(exec.test, name) });
 

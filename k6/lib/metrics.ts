@@ -1,11 +1,11 @@
-// What the lab itself records, beside k6's own http_* metrics.
+// The lab's own metrics, beside k6's http_* metrics.
 //
 // Tags: `variant`, `trial` and `phase` are set on the user, `testid`, `experiment` and `block` on the run. In a trial,
 // `phase` is `ramp` before the window, `measure` in it and `drain` after it (`warmup` or `single` for the window of the
 // other kinds); what describes a whole phase has its kind. k6's own samples carry the phase in which their request
 // started, `trial_latency` and `trial_failed` the one in which it completed.
 import { Counter, Gauge, Trend } from 'k6/metrics';
-import type { Phase } from './plan.ts';
+import type { Phase } from './phase.ts';
 
 export const latency = new Trend('trial_latency', true);
 /** OK answers to a closed load, each as the part of its time that lies in the window. */
@@ -24,7 +24,8 @@ export const begin = new Gauge('trial_begin');
 export const drained = new Gauge('trial_drained');
 export const late = new Gauge('trial_late', true);
 export const lateArrivals = new Counter('trial_late_arrivals');
-// What a phase is to be, told once at its beginning by the first user. Times are milliseconds, the window's since the
+// What a phase is to be, recorded once at its beginning by the first user. Times are milliseconds, the window's since
+// the
 // epoch; `trial_rate` is there for open load only.
 export const windowStart = new Gauge('trial_window_start');
 export const windowEnd = new Gauge('trial_window_end');
@@ -42,16 +43,16 @@ export const REASONS = [
   ...statuses().map((status) => `status-${status}`),
 ];
 
-/** The name under which the summary holds a metric's part of one phase. */
+/** Returns the name under which the summary holds a metric's part of one phase. */
 export function part(metric: { name: string }, phase: Phase, more = ''): string {
   return `${metric.name}{trial:${phase.trial}${more}}`;
 }
 
-/** k6's own, of what a user's script checks and asks for; by when an iteration began. */
+/** Metrics of k6 for what a user's script checks and asks for, by when an iteration began. */
 export const scriptChecks = { name: 'checks' };
 export const scriptRequests = { name: 'http_req_failed' };
 
-/** k6 keeps a part of a metric only if a threshold asks for it. All of these hold always. */
+/** Returns thresholds that hold always: k6 keeps a part of a metric only if one asks for it. */
 export function thresholds(phases: Phase[], isScript = false): Record<string, string[]> {
   const all: Record<string, string[]> = {};
   for (const phase of phases) {

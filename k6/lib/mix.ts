@@ -1,4 +1,4 @@
-// Which request is next, and with which row of the data. Pure: no k6 in here.
+// The choice of the next request, and of a row of the data. Pure: no k6 in here.
 import type { Random } from './random.ts';
 
 /** Draws positions in proportion to the weights. One alone is not drawn. */
@@ -16,7 +16,7 @@ export function drawn(weights: number[], draw: Random): () => number {
   };
 }
 
-/** The row for a user's n-th iteration, from 0: all users together go through the rows in turn. */
+/** Returns the row for a user's n-th iteration, from 0: all users together go through the rows in turn. */
 export function rowOf(user: number, users: number, n: number, rows: number): number {
   return (user + n * users) % rows;
 }

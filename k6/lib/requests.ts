@@ -1,21 +1,21 @@
-// One user of a workload of requests.
+// The users of a workload of requests.
 import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { at, parsed, shape, unmet } from './answers.ts';
 import type { Experiment, Request } from './experiment.ts';
-import type { User, Users } from './load.ts';
 import { drawn, rowOf } from './mix.ts';
-import type { Phase } from './plan.ts';
+import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
 import { random } from './random.ts';
 import { body, type Lookup, type Template, target, template } from './template.ts';
+import type { Outcome, User, Users } from './users.ts';
 
-/** What nobody but k6 sees: rows of the data, the login, variables of vtlab's environment. */
+/** Data that nobody but k6 sees: rows, the login, variables of vtlab's environment. */
 interface Private {
   columns: string[];
   rows: string[][];
-  /** By their names in braces. */
+  /** Variables by their names in braces. */
   values: Record<string, string>;
   login: Login | null;
 }
@@ -30,7 +30,7 @@ interface Login {
   body: string | null;
   is_json: boolean;
   status: number;
-  /** By name the steps to it in the answer. */
+  /** The steps to a value in the answer, by its name. */
   capture: Record<string, string[]>;
 }
 
@@ -39,7 +39,7 @@ type Sent = Omit<Request, 'expected' | 'weight'>;
 /** A request, ready to be sent. */
 interface Prepared {
   method: string;
-  /** What tells it from others in k6's own metrics. */
+  /** The name that tells it from others in k6's own metrics. */
   name: string;
   target: Template;
   headers: [string, Template][];
@@ -48,125 +48,148 @@ interface Prepared {
   expected: ReturnType<typeof http.expectedStatuses>;
 }
 
-/** The users of a workload of requests. `path`: a file with what is private, if the workload has that. */
-export function requestUsers(
-  { workload, windows }: Experiment,
-  path: string | undefined,
-  timeout: number,
-  seed: string,
-  read: (path: string) => string,
-): Users {
-  const rows = shared('rows', (content) => content.rows);
-  const [rest] = shared('private', (content) => [{ ...content, rows: [] }]);
-  const { columns, values, login } = rest ?? NOTHING;
-  const requests = workload.requests.map((request) => ({
-    request,
-    prepared: prepare(request, request.expected.length > 0),
-  }));
-  const [only] = workload.requests;
-  const cheap =
-    only && windows.warmup_query
-      ? prepare({ ...only, query: windows.warmup_query }, only.expected.length > 0)
-      : undefined;
-  const weights = workload.requests.map(({ weight }) => weight);
-  const preparedLogin = login && prepare(login, true);
-  // Whoever logs in by a row of the data stays that one.
-  const isRowKept = columns.some((name) => JSON.stringify(login).includes(`{${name}}`));
-  /** By variant what this user captured; null where it could not log in. */
-  const captured: Record<string, Record<string, string> | null> = {};
-  let loginStatus = 0;
+/** What the users are made of: the experiment, and how long they wait for an answer. */
+interface Settings {
+  experiment: Experiment;
+  /** A file with what is private, if the workload has that. */
+  privatePath: string | undefined;
+  timeout: number;
+  seed: string;
+  read: (path: string) => string;
+}
 
-  return { take, login: logIn, preflight };
+export class RequestUsers implements Users {
+  private readonly settings: Settings;
+  private readonly rows: string[][];
+  private readonly secrets: Private;
+  private readonly requests: { request: Request; prepared: Prepared }[];
+  private readonly weights: number[];
+  /** The request of cheap warm-up cycles, if there is one. */
+  private readonly cheap: Prepared | undefined;
+  private readonly preparedLogin: Prepared | null;
+  /** Users who log in by a row of the data stay that one. */
+  private readonly isRowKept: boolean;
+  /** Values that this user captured, by variant; null where it could not log in. */
+  private readonly captured: Record<string, Record<string, string> | null> = {};
+  private loginStatus = 0;
 
-  function take(phase: Phase, user: number): User {
-    const draw = drawn(weights, random(seed, 'requests', user));
-    const tokens = captured[phase.variant];
-    let n = 0;
-
-    return { skip: () => next(), iterate };
-
-    function next() {
-      return { index: draw(), n: n++ };
+  constructor(settings: Settings) {
+    const { workload, windows } = settings.experiment;
+    this.settings = settings;
+    this.rows = this.shared('rows', (content) => content.rows);
+    const [rest] = this.shared('private', (content) => [{ ...content, rows: [] }]);
+    this.secrets = rest ?? NOTHING;
+    this.requests = workload.requests.map((request) => ({
+      request,
+      prepared: prepare(request, request.expected.length > 0),
+    }));
+    this.weights = workload.requests.map(({ weight }) => weight);
+    const [only] = workload.requests;
+    if (only && windows.warmup_query) {
+      this.cheap = prepare({ ...only, query: windows.warmup_query }, only.expected.length > 0);
     }
-
-    function iterate(patience: number) {
-      const turn = next();
-      if (login && !tokens) return { took: 0, reason: 'login' };
-      const { request, prepared } = requests[turn.index] as (typeof requests)[number];
-      const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, turn.n, rows.length)];
-      const lookup: Lookup = (name) => row?.[columns.indexOf(name)] ?? tokens?.[name] ?? values[name] ?? '';
-      try {
-        const answer = send(phase.isCheap && cheap ? cheap : prepared, phase.base, patience, lookup);
-        const { status, timings } = answer;
-        // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
-        const took = timings.blocked + timings.duration;
-        if (status !== request.status) return { took, reason: `status-${status}` };
-        return { took, reason: unmet(answer.body, request.expected) ? 'body' : undefined };
-      } catch (error) {
-        return { took: 0, reason: reasonOf(String(error)) };
-      }
-    }
+    const { login, columns } = this.secrets;
+    this.preparedLogin = login && prepare(login, true);
+    this.isRowKept = columns.some((name) => JSON.stringify(login).includes(`{${name}}`));
   }
 
-  /** Once for each variant; the user keeps what it captured. */
-  function logIn({ variant, base }: Pick<Phase, 'variant' | 'base'>, user: number): void {
-    if (!login || !preparedLogin) return;
-    const row = rows[user % rows.length];
-    const lookup: Lookup = (name) => row?.[columns.indexOf(name)] ?? values[name] ?? '';
-    captured[variant] = null;
+  take(phase: Phase, user: number): User {
+    const draw = drawn(this.weights, random(this.settings.seed, 'requests', user));
+    const tokens = this.captured[phase.variant];
+    let n = 0;
+    const next = () => ({ index: draw(), n: n++ });
+    return {
+      skip: () => next(),
+      iterate: (patience) => {
+        const turn = next();
+        if (this.secrets.login && !tokens) return { took: 0, reason: 'login' };
+        const { request, prepared } = this.requests[turn.index] as (typeof this.requests)[number];
+        const { length } = this.rows;
+        const row = this.rows[this.isRowKept ? user % length : rowOf(user, phase.users, turn.n, length)];
+        const sent = phase.isCheap && this.cheap ? this.cheap : prepared;
+        return outcomeOf(request, () => send(sent, phase.base, patience, this.lookup(row, tokens)));
+      },
+    };
+  }
+
+  /** Logs in, once for each variant; the user keeps what it captured. */
+  login({ variant, base }: Pick<Phase, 'variant' | 'base'>, user: number): void {
+    const { login } = this.secrets;
+    if (!login || !this.preparedLogin) return;
+    const row = this.rows[user % this.rows.length];
+    this.captured[variant] = null;
     try {
-      const answer = send(preparedLogin, base, timeout, lookup);
-      loginStatus = answer.status;
+      const answer = send(this.preparedLogin, base, this.settings.timeout, this.lookup(row));
+      this.loginStatus = answer.status;
       if (answer.status !== login.status) return;
       const document = parsed(answer.body);
       const entries = Object.entries(login.capture).map(([name, steps]) => [name, at(document, steps)]);
       if (entries.every(([, value]) => value !== undefined)) {
-        captured[variant] = Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
+        this.captured[variant] = Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
       }
     } catch {
       // Counted where the user has something to send.
     }
   }
 
-  /** The login, and each request once, with the first row. */
-  function preflight(variant: string, base: string): Findings {
+  /** Logs in and sends each request once, with the first row. */
+  preflight(variant: string, base: string): Findings {
     exec.vu.metrics.tags.variant = variant;
-    logIn({ variant, base }, 0);
-    if (login && !captured[variant]) {
-      const answer = {
-        request: `login: ${login.method} ${login.path}`,
-        status: loginStatus,
-        reason: 'login',
-        shape: null,
-      };
-      return { answers: [answer], asked: {}, answered: {}, error: null };
-    }
-    const row = rows[0];
-    const lookup: Lookup = (name) => row?.[columns.indexOf(name)] ?? captured[variant]?.[name] ?? values[name] ?? '';
-    return {
-      answers: workload.requests.map((request) => once(request, base, lookup)),
-      asked: {},
-      answered: {},
-      error: null,
-    };
+    this.login({ variant, base }, 0);
+    const { login } = this.secrets;
+    const tokens = this.captured[variant];
+    const lookup = this.lookup(this.rows[0], tokens);
+    const isRefused = login && !tokens;
+    const answers = isRefused
+      ? [this.refusal(login)]
+      : this.settings.experiment.workload.requests.map((request) => this.answer(request, base, lookup));
+    return { answers, asked: {}, answered: {}, error: null };
   }
 
-  function once(request: Request, base: string, lookup: Lookup): Answer {
-    const answered = { request: `${request.method} ${request.path}`, status: 0, reason: null, shape: null };
+  private refusal(login: Login): Answer {
+    const request = `login: ${login.method} ${login.path}`;
+    return { request, status: this.loginStatus, reason: 'login', shape: null };
+  }
+
+  private answer(request: Request, base: string, lookup: Lookup): Answer {
+    const unanswered = { request: `${request.method} ${request.path}`, status: 0, reason: null, shape: null };
     try {
-      const { status, body: text } = send(prepare(request, true), base, timeout, lookup);
-      const isWrong = status !== request.status;
-      const reason = isWrong ? `status-${status}` : unmet(text, request.expected) ? 'body' : null;
-      return { ...answered, status, reason, shape: parsed(text) === undefined ? null : shape(parsed(text)) };
+      const { status, body: text } = send(prepare(request, true), base, this.settings.timeout, lookup);
+      const document = parsed(text);
+      const reason = reasonToFail(request, status, text) ?? null;
+      return { ...unanswered, status, reason, shape: document === undefined ? null : shape(document) };
     } catch (error) {
-      return { ...answered, reason: reasonOf(String(error)) };
+      return { ...unanswered, reason: reasonOf(String(error)) };
     }
   }
 
-  /** One copy for all users. */
-  function shared<T>(name: string, part: (content: Private) => T[]): T[] {
-    return path === undefined ? [] : new SharedArray(name, () => part(JSON.parse(read(path))));
+  /** Returns the values of names: from a row of the data, from what the user captured, from the variables. */
+  private lookup(row: string[] | undefined, tokens?: Record<string, string> | null): Lookup {
+    const { columns, values } = this.secrets;
+    return (name) => row?.[columns.indexOf(name)] ?? tokens?.[name] ?? values[name] ?? '';
   }
+
+  /** Returns a part of what is private, in one copy for all users. */
+  private shared<T>(name: string, part: (content: Private) => T[]): T[] {
+    const { privatePath, read } = this.settings;
+    return privatePath === undefined ? [] : new SharedArray(name, () => part(JSON.parse(read(privatePath))));
+  }
+}
+
+function outcomeOf(request: Request, answer: () => ReturnType<typeof send>): Outcome {
+  try {
+    const { status, timings, body } = answer();
+    // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
+    return { took: timings.blocked + timings.duration, reason: reasonToFail(request, status, body) };
+  } catch (error) {
+    return { took: 0, reason: reasonOf(String(error)) };
+  }
+}
+
+/** Returns why an answer is not the expected one; undefined where it is. */
+function reasonToFail(request: Request, status: number, body: unknown): string | undefined {
+  if (status !== request.status) return `status-${status}`;
+  return unmet(body, request.expected) ? 'body' : undefined;
 }
 
 function prepare(request: Sent, isRead: boolean): Prepared {
@@ -195,6 +218,7 @@ function send(request: Prepared, base: string, timeout: number, lookup: Lookup) 
   });
 }
 
+/** Classifies k6's error for a request without an answer. */
 function reasonOf(error: string): string {
   if (/request timeout|deadline exceeded/i.test(error)) return 'timeout';
   if (/dial|connect|refused|reset|broken pipe|EOF|lookup|no such host|closed|tls|x509/i.test(error))

@@ -8,12 +8,12 @@ export interface Script {
   [name: string]: unknown;
 }
 
-/** Of a script's options what is read here. */
+/** The options of a script that are read here. */
 export interface Options {
   scenarios?: Record<string, Scenario>;
   thresholds?: Record<string, unknown>;
   noCookiesReset?: boolean;
-  /** Of the script's own functions: the lab's have work of their own to do. */
+  /** Options for the script's own functions: the lab's have work of their own to do. */
   noSetup?: boolean;
   noTeardown?: boolean;
   [name: string]: unknown;
@@ -33,7 +33,7 @@ interface Scenario {
   tags?: Record<string, string>;
 }
 
-/** A function of a script that users call, by the scenario that says so. */
+/** A function of a script that users call, by the scenario that names it. */
 export interface Task {
   scenario: string;
   executor: string;
@@ -44,7 +44,7 @@ export interface Task {
   tags: Record<string, string>;
 }
 
-/** How users come to their tasks: each keeps one, or each iteration draws one. */
+/** The tasks of a script's users: each user keeps one, or each iteration draws one. */
 export interface Tasks {
   list: Task[];
   areDrawn: boolean;
@@ -57,13 +57,16 @@ const KEPT = [
   ...['hosts', 'dns', 'blacklistIPs', 'blockHostnames', 'setupTimeout', 'teardownTimeout'],
 ];
 
-/** By variant; empty where the workload is requests. What vtlab wrote beside a script fills it, before block.ts is read. */
+/**
+ * Scripts by variant; none where the workload is requests. What vtlab wrote beside a script registers them, before
+ * block.ts is read.
+ */
 export const scripts: Record<string, Script> = {};
 
-/** What of the environment a script reads by name. */
+/** The variables of the environment that a script reads by name. */
 export const environment: Record<string, string> = {};
 
-/** Whose turn it is. */
+/** The variant and task whose turn it is. */
 export const turn = { variant: '', task: undefined as Task | undefined, iteration: 0, iterationInTest: 0 };
 
 export function register(all: Record<string, Script>, values: Record<string, string>): void {
@@ -75,7 +78,7 @@ export function keptOptions({ options = {} }: Script): Record<string, unknown> {
   return Object.fromEntries(KEPT.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]));
 }
 
-/** The tasks of a script's scenarios; without any its default function. */
+/** Returns the tasks of a script's scenarios; without any its default function. */
 export function tasksOf({ options = {} }: Script): Tasks {
   const scenarios = Object.entries(options.scenarios ?? {});
   if (scenarios.length === 0) {
@@ -97,7 +100,7 @@ export function tasksOf({ options = {} }: Script): Tasks {
   return { list, areDrawn: arriving.length > 0 };
 }
 
-/** A user's task where each keeps one: so many users in a row as the scenarios' VUs have. */
+/** Returns a user's task where each keeps one: they have shares of the users as the scenarios' VUs have. */
 export function taskOf(user: number, { list }: Tasks): Task {
   const total = list.reduce((sum, { weight }) => sum + weight, 0);
   // Golden-ratio steps deal every number of first users about evenly; whole VUs in a row would give few users one task.
@@ -122,7 +125,7 @@ function isArrival(executor: string): boolean {
   return executor.endsWith('-arrival-rate');
 }
 
-/** As k6 writes durations, 1m30s; a second where there is none. */
+/** Parses a duration as k6 writes it, 1m30s; a second where there is none. */
 function milliseconds(duration = '1s'): number {
   const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
   return [...duration.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(
@@ -131,7 +134,10 @@ function milliseconds(duration = '1s'): number {
   );
 }
 
-/** A script's thresholds for each variant, over the windows of its trials, and never to abort; by the name in a summary. */
+/**
+ * Returns a script's thresholds for each variant, over the windows of its trials, by their names in a summary. None
+ * aborts.
+ */
 export function thresholdsOf(script: Script, variants: string[]): Record<string, string[]> {
   const all: Record<string, string[]> = {};
   for (const [key, value] of Object.entries(script.options?.thresholds ?? {})) {
@@ -140,18 +146,18 @@ export function thresholdsOf(script: Script, variants: string[]): Record<string,
   return all;
 }
 
-/** What came of them, by variant, metric and condition. */
+/** Returns the results of a script's thresholds, by variant, metric and condition. */
 export function thresholdResults(
   script: Script,
   variants: string[],
   isMet: (name: string, condition: string) => boolean,
 ): Record<string, Record<string, Record<string, boolean>>> {
-  const of = (variant: string) =>
+  const resultsOf = (variant: string) =>
     Object.entries(script.options?.thresholds ?? {}).map(([key, value]) => [
       key,
       Object.fromEntries(conditions(value).map((condition) => [condition, isMet(inWindows(key, variant), condition)])),
     ]);
-  return Object.fromEntries(variants.map((variant) => [variant, Object.fromEntries(of(variant))]));
+  return Object.fromEntries(variants.map((variant) => [variant, Object.fromEntries(resultsOf(variant))]));
 }
 
 function conditions(value: unknown): string[] {
@@ -159,7 +165,7 @@ function conditions(value: unknown): string[] {
   return list.map((item) => (typeof item === 'string' ? item : String((item as { threshold: string }).threshold)));
 }
 
-/** The part of a metric, or of a part of it, that belongs to a variant's windows. */
+/** Returns the part of a metric, or of a part of it, that belongs to a variant's windows. */
 function inWindows(key: string, variant: string): string {
   const [, metric, tags] = /^([^{]*)(?:\{(.*)\})?$/s.exec(key.trim()) ?? [];
   return `${metric}{${tags ? `${tags},` : ''}variant:${variant},phase:measure}`;

@@ -1,13 +1,13 @@
 // Texts with names in braces: `/owners/{id}`, `Bearer {token}`, `{env.KEY}`. Pure: no k6 in here.
 
-/** The value of a name. */
+/** Returns the value of a name. */
 export type Lookup = (name: string) => string;
 export type Template = (value: Lookup) => string;
 
-/** As vtlab reads them (`lab/vtlab/model/workload.py`). */
+/** A name in braces, as vtlab reads it (`lab/vtlab/model/workload.py`). */
 const NAME = /\{((?:env\.)?[A-Za-z_][A-Za-z0-9_-]*)\}/;
 
-/** A text to fill in, in which what stands there and the values are escaped as `literal` and `value` say. */
+/** Makes a template of a text; `literal` and `value` escape what stands in it and the values. */
 export function template(text: string, literal = asItIs, value = asItIs): Template {
   // With its one group, split gives texts and names in turn.
   const parts = text.split(new RegExp(NAME, 'g')).map((part, i) => (i % 2 === 0 ? literal(part) : part));
@@ -18,7 +18,7 @@ export function template(text: string, literal = asItIs, value = asItIs): Templa
   return (lookup) => parts.map((part, i) => (i % 2 === 0 ? part : value(lookup(part)))).join('');
 }
 
-/** A path with its query; the path may have one of its own. */
+/** Makes a template of a path with its query; the path may have one of its own. */
 export function target(path: string, query: Record<string, string>): Template {
   const before = template(path, asItIs, encodeURIComponent);
   const pairs = Object.entries(query).map(
@@ -29,7 +29,7 @@ export function target(path: string, query: Record<string, string>): Template {
   return (lookup) => before(lookup) + separator + pairs.map(([key, value]) => `${key}=${value(lookup)}`).join('&');
 }
 
-/** A body; in JSON the values are within its strings, where they must not end them. */
+/** Makes a template of a body; in JSON the values are within its strings, where they must not end them. */
 export function body(text: string, isJson: boolean): Template {
   return template(text, asItIs, isJson ? inJson : asItIs);
 }

@@ -1,6 +1,6 @@
 // The parts that need no k6.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { load } from './compiled.mjs';
 import { experiment, reassemble } from './k6.mjs';
@@ -17,6 +17,16 @@ const { drawn, rowOf } = await load('mix');
 const { shape, unmet } = await load('answers');
 const { keptOptions, taskOf, tasksOf, thresholdResults, thresholdsOf } = await load('scripts');
 const { moved, movedCookie, originOf } = await load('addresses');
+
+test('a comment of the code begins with a verb or a noun', () => {
+  const root = new URL('..', import.meta.url).pathname;
+  const library = readdirSync(`${root}lib`).map((name) => `lib/${name}`);
+  for (const path of ['block.ts', 'threads.ts', ...library]) {
+    const [found] =
+      /\/\*\*[\s*]*(As of|Has|In so many|Of|Those|With)\b.*/.exec(readFileSync(root + path, 'utf8')) ?? [];
+    assert.equal(found, undefined, path);
+  }
+});
 
 const GOLDEN = new URL('golden/plans.txt', import.meta.url);
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';

@@ -11,7 +11,7 @@ the median of three calls; ``--calls`` says how many each row is to have. ``embe
 from __future__ import annotations
 
 import argparse
-import statistics as middle
+import statistics
 import subprocess
 import sys
 import time
@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vtlab import session, shipped
-from vtlab.analysis import statistics
+from vtlab import shipped
+from vtlab.analysis.statistics import paired
 from vtlab.errors import LabError
 from vtlab.host import machine
 from vtlab.model.run import Analysis
+from vtlab.runs.report import analyse_runs
 
 VTLAB = Path(sys.executable).parent / "vtlab"
 #: Blocks that tell a standard deviation to a factor of 0.74 to 1.55.
@@ -43,24 +44,24 @@ class Call:
 
     @property
     def analyses(self) -> list[Analysis]:
-        """What it measured."""
-        return session.analyses(self.folder)
+        """Reads what the call measured."""
+        return analyse_runs(self.folder)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measure of the table. ``shown``: how it reads, of its calls."""
+    """One measure of the table. ``describe``: writes its value from the row's calls."""
 
     measure: str
     earlier: str
     aim: str
     command: Sequence[str]
-    shown: Callable[[Sequence[Call]], str]
+    describe: Callable[[Sequence[Call]], str]
     calls: int = 1
 
 
 def verdicts(calls: Sequence[Call]) -> str:
-    """Seconds of a call, median, and how many of its verdicts are settled."""
+    """Writes the seconds of a call, median, and how many of its verdicts are settled."""
     analyses = [analysis for call in calls for analysis in call.analyses]
     settled = sum(a.verdict.primary_comparison.verdict not in (None, "inconclusive") for a in analyses)
     blocks = ", ".join(f"{a.run.name} {a.verdict.n}" for a in analyses)
@@ -68,27 +69,27 @@ def verdicts(calls: Sequence[Call]) -> str:
 
 
 def minutes(calls: Sequence[Call]) -> str:
-    """Minutes of a call, median."""
-    return f"{middle.median(call.seconds for call in calls) / 60:.1f} min"
+    """Writes the minutes of a call, median."""
+    return f"{statistics.median(call.seconds for call in calls) / 60:.1f} min"
 
 
 def spread(calls: Sequence[Call]) -> str:
-    """Per-block standard deviation of the log ratio, with its 95 % interval."""
+    """Writes the per-block standard deviation of the log ratio, with its 95 % interval."""
     ratios = [ratio for call in calls for a in call.analyses for ratio in a.verdict.primary_comparison.log_ratios]
-    sd = statistics.spread(ratios)
+    sd = paired.spread(ratios)
     if sd.sd is None or sd.low is None or sd.high is None:
         return "unknown: two blocks are needed"
     return f"{sd.sd:.2%}, 95 % interval {sd.low:.2%} to {sd.high:.2%} (blocks: {sd.n})"
 
 
 def block(calls: Sequence[Call]) -> str:
-    """Seconds of a block that counts, with the start of its JVMs, median."""
+    """Writes the seconds of a block that counts, with the start of its JVMs, median."""
     seconds = [b.seconds for call in calls for a in call.analyses for b in a.accepted if b.seconds is not None]
     return _seconds(seconds) if seconds else "unknown: no block counts"
 
 
 def over_law(calls: Sequence[Call]) -> str:
-    """Throughput over the operational law, of each variant."""
+    """Writes the throughput of each variant over the operational law."""
     shares = [
         f"{name} {result.fidelity:.4f}"
         for call in calls
@@ -101,7 +102,7 @@ def over_law(calls: Sequence[Call]) -> str:
 
 def _seconds(values: Sequence[float]) -> str:
     listed = ", ".join(f"{value:.0f}" for value in values)
-    return f"{middle.median(values):.0f} s" + (f" (of {listed})" if len(values) > 1 else "")
+    return f"{statistics.median(values):.0f} s" + (f" (of {listed})" if len(values) > 1 else "")
 
 
 ROWS = {
@@ -134,24 +135,24 @@ ROWS = {
 }
 
 
-def called(command: Sequence[str], root: Path) -> Call:
-    """Calls vtlab. LabError where it does not end well."""
+def call_vtlab(command: Sequence[str], root: Path) -> Call:
+    """Calls vtlab; raises LabError where it does not end well."""
     before = set(root.iterdir()) if root.is_dir() else set()
     begin = time.monotonic()
     done = subprocess.run([VTLAB, *command, "--results", root], stdout=_STDERR, check=False)
     seconds = time.monotonic() - begin
     if done.returncode:
         raise LabError(f"vtlab {' '.join(command)} ended with exit code {done.returncode}", "see what it printed")
-    made = [folder for folder in set(root.iterdir()) - before if not folder.name.startswith(".")]
-    if len(made) != 1:
-        raise LabError(f"{root} has {len(made)} new folders, one was expected", "let nothing else write there")
-    return Call(seconds, made[0])
+    new_folders = [folder for folder in set(root.iterdir()) - before if not folder.name.startswith(".")]
+    if len(new_folders) != 1:
+        raise LabError(f"{root} has {len(new_folders)} new folders, one was expected", "let nothing else write there")
+    return Call(seconds, new_folders[0])
 
 
-def measured(row: Row, root: Path, calls: int) -> str:
-    """A row of the table."""
+def measure_row(row: Row, root: Path, calls: int) -> str:
+    """Measures a row, and writes it as a line of the table."""
     try:
-        text = row.shown([called(row.command, root) for _ in range(calls)])
+        text = row.describe([call_vtlab(row.command, root) for _ in range(calls)])
     except LabError as error:
         text = f"FAILED: {error.message}"
     command = f"`vtlab {' '.join(row.command)}`"
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str]) -> int:
     print("| measure | version 0.1 | aim | now | calls | command |\n|---|---|---|---|---|---|", flush=True)
     failed = False
     for name in wanted.rows or ROWS:
-        line = measured(ROWS[name], wanted.results.resolve(), wanted.calls or ROWS[name].calls)
+        line = measure_row(ROWS[name], wanted.results.resolve(), wanted.calls or ROWS[name].calls)
         failed |= "FAILED" in line
         print(line, flush=True)
     return int(failed)

@@ -1,4 +1,4 @@
-"""The levels of the looks at a run (``vtlab.analysis.sequential``), calibrated by simulation.
+"""The levels of the looks at a run (``vtlab.analysis.statistics.sequential``), calibrated by simulation.
 
     cd lab && ../.venv/bin/python -m benchmarks.levels [RUNS]
 
@@ -16,8 +16,8 @@ import sys
 import numpy as np
 from scipy import special
 
-from vtlab.analysis import sequential
-from vtlab.analysis.statistics import Array
+from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics.paired import Array
 
 RUNS = 20_000_000
 CHUNK = 100_000
@@ -26,7 +26,7 @@ COMPARISONS = tuple(sequential.FACTORS)
 
 
 def smallest(runs: int, seed: int = SEED) -> Array:
-    """Of each simulated run the smallest two-sided p of its looks, over the look's nominal level."""
+    """Returns the smallest two-sided p of each simulated run's looks, over the look's nominal level."""
     random = np.random.default_rng(seed)
     chunks = [_smallest(random, min(CHUNK, runs - begin)) for begin in range(0, runs, CHUNK)]
     return np.concatenate(chunks)
@@ -45,7 +45,7 @@ def _smallest(random: np.random.Generator, runs: int) -> Array:
 
 
 def factors(least: Array) -> dict[int, float]:
-    """By number of comparisons: the largest factor in whole hundredths with which all looks spend at most 5 %/k."""
+    """Returns by number of comparisons the largest factor, in hundredths, with which all looks spend at most 5 %/k."""
     quantiles = {k: float(np.quantile(least, sequential.ALPHA / k, method="lower")) for k in COMPARISONS}
     return {k: math.floor(100 * k * value) / 100 for k, value in quantiles.items()}
 

@@ -1,4 +1,4 @@
-"""How long ``vtlab report`` takes on a synthetic run of many blocks, and whether it writes the same bytes each time.
+"""Speed of ``vtlab report`` on a synthetic run of many blocks, which must give the same bytes each time.
 
     cd lab && ../.venv/bin/python -m benchmarks.report [BLOCKS]
 
@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from tests.support import recorded
-from vtlab import results
 from vtlab.host import machine
+from vtlab.runs import store
 
 FILES = ("report.html", "report.md", "verdict.json")
 CALLS = 5
@@ -27,21 +27,21 @@ def main() -> int:
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     with tempfile.TemporaryDirectory() as temporary:
         run = recorded.run(blocks=blocks)
-        folder = results.create(Path(temporary) / "run", run.manifest)
+        folder = store.create(Path(temporary) / "run", run.manifest)
         for block in run.blocks:
-            results.append_block(folder, block)
-            results.append_series(folder, block, run.series[block.block, block.attempt])
-        took, bytes_ = [], set()
+            store.append_block(folder, block)
+            store.append_series(folder, block, run.series[block.block, block.attempt])
+        durations, contents = [], set()
         for _ in range(CALLS):
             begin = time.monotonic()
             subprocess.run([VTLAB, "report", folder], check=True, stdout=subprocess.DEVNULL)
-            took.append(time.monotonic() - begin)
-            bytes_.add(tuple((folder / name).read_bytes() for name in FILES))
-    median = sorted(took)[CALLS // 2]
-    print(f"vtlab report of {blocks} blocks: median {median:.1f} s of {CALLS} calls, longest {max(took):.1f} s")
-    print("the same bytes each time" if len(bytes_) == 1 else "THE BYTES DIFFER")
+            durations.append(time.monotonic() - begin)
+            contents.add(tuple((folder / name).read_bytes() for name in FILES))
+    median = sorted(durations)[CALLS // 2]
+    print(f"vtlab report of {blocks} blocks: median {median:.1f} s of {CALLS} calls, longest {max(durations):.1f} s")
+    print("the same bytes each time" if len(contents) == 1 else "THE BYTES DIFFER")
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
-    return 0 if len(bytes_) == 1 else 1
+    return 0 if len(contents) == 1 else 1
 
 
 if __name__ == "__main__":

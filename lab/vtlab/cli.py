@@ -17,10 +17,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
+from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
-from vtlab.analysis import simulated_looks, simulation
+from vtlab.analysis.statistics import simulated_runs, simulation
 from vtlab.cli_options import (
     BLOCKS,
     AgentImage,
@@ -37,13 +37,21 @@ from vtlab.cli_options import (
     To,
 )
 from vtlab.errors import BadInput, Interrupted, LabError
-from vtlab.host import tool_images, tools
-from vtlab.model import experiment, normalised, variables
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import further, plan
+from vtlab.host import operating_system, tool_images, tools
+from vtlab.model import experiment_files, normalised, variables
+from vtlab.model.blocks import FULL_RUN
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+from vtlab.planning import extra_variants, planned_runs
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.runs import estimates, store
+from vtlab.runs.create import create_runs
+from vtlab.runs.measure import measure_and_report
+from vtlab.runs.publish import serve_kept_data
+from vtlab.runs.report import describe_noise, refuse_invalid, report_runs
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes import verdict_map
+from vtlab.targets.kubernetes.release import reports_config_map
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -114,8 +122,8 @@ def run(
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     mode = cli_options.diagnosis(diagnosis, cluster)
-    resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
-    planned = plan.runs(resolved, cli_options.cpus(cpu))
+    resolved = [extra_variants.with_extra_variants(experiment, more or []) for experiment in resolve(experiments)]
+    planned = planned_runs.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         cli_options.of_session(blocks, seed, root, no_cpu_limit),
@@ -129,13 +137,13 @@ def run(
         diagnosis=mode,
     )
     if cluster and config_map:
-        verdict_map.clear(cluster, config_map)
-    folder = session.create_runs(planned, options, label)
+        reports_config_map.clear(cluster, config_map)
+    folder = create_runs(planned, options, label)
     try:
-        session.measure_and_report(folder, root, console)
+        measure_and_report(folder, root, console)
     finally:
         if cluster and config_map:
-            verdict_map.fill(cluster, config_map, folder)
+            reports_config_map.fill(cluster, config_map, folder)
 
 
 @app.command("try")
@@ -181,7 +189,7 @@ def try_(
         bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
     ] = False,
     more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
+        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {extra_variants.KINDS}.")
     ] = None,
     precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
     within: Annotated[
@@ -269,19 +277,17 @@ def _variables(given: Sequence[str]) -> list[str]:
 def aa(
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
     kind: Annotated[str, typer.Option("--variant", help="The variant to compare with itself.")] = "virtual",
-    blocks: Blocks = plan.FULL_RUN,
+    blocks: Blocks = FULL_RUN,
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
-    planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
-    folder = session.create_runs(
-        planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa"
-    )
-    analyses = session.measure_and_report(folder, root, console)
+    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in resolve([name])], [])
+    folder = create_runs(planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    analyses = measure_and_report(folder, root, console)
     for analysis in analyses:
-        console.print(session.noise(analysis), highlight=False)
+        console.print(describe_noise(analysis), highlight=False)
 
 
 @app.command()
@@ -296,7 +302,7 @@ def simulate(
         raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
-    for line in itertools.chain(simulation.tables(runs, sd), simulated_looks.tables(runs, sd)):
+    for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
         print(line, flush=True)
 
 
@@ -347,7 +353,7 @@ def jmh_(
     root: Results = ROOT,
 ) -> None:
     """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
-    session.refuse_other_systems()
+    operating_system.refuse_other_than_linux()
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
     file = benchmark.run(folder, root.resolve(), options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))
@@ -358,13 +364,13 @@ def jmh_(
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
-    session.measure_and_report(folder, session.root_of(folder), console)
+    measure_and_report(folder, store.root_of(folder), console)
 
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Rebuild the reports of a results directory from its raw data."""
-    session.refuse_invalid(folder, session.report(folder, console))
+    refuse_invalid(folder, report_runs(folder, console))
 
 
 @app.command()
@@ -402,7 +408,7 @@ def prometheus(
 ) -> None:
     """Serve the Prometheus data that a run kept (--prometheus-port), for dashboards, until Ctrl-C."""
     cli_options.refuse_no_port(port)
-    session.serve(folder.resolve(), port, console)
+    serve_kept_data(folder.resolve(), port, console)
 
 
 @app.command("list")
@@ -411,12 +417,12 @@ def list_() -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
-    for name in experiment.names(session.EXPERIMENTS):
-        planned = experiment.load(name, session.EXPERIMENTS)
+    for name in experiment_files.names(EXPERIMENTS):
+        planned = experiment_files.load(name, EXPERIMENTS)
         load = planned.load
         users = f"{load.users} user{'' if load.users == 1 else 's'}"
         amount = users if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        seconds = session.block_seconds(shipped.ROOT / normalised.FOLDER / f"{name}.json", planned)
+        seconds = estimates.block_seconds(shipped.ROOT / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)
     Console().print(table)
@@ -425,7 +431,7 @@ def list_() -> None:
 @app.command()
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
-    print(normalised.text(experiment.load(name, session.EXPERIMENTS)), end="")
+    print(normalised.as_json(experiment_files.load(name, EXPERIMENTS)), end="")
 
 
 @app.command("tools")
@@ -477,7 +483,7 @@ def doctor_(
 
 
 def _shipped() -> list[Experiment]:
-    return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
+    return [experiment_files.load(name, EXPERIMENTS) for name in experiment_files.names(EXPERIMENTS)]
 
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:

@@ -7,17 +7,17 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from vtlab import session
-from vtlab.analysis import sequential
+from vtlab.analysis.statistics import sequential
 from vtlab.errors import BadInput
 from vtlab.model import units
-from vtlab.model.records import DiagnosisMode
-from vtlab.planning import plan
-from vtlab.targets.kubernetes import copies
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.model.blocks import FULL_RUN
+from vtlab.model.manifest import DiagnosisMode
+from vtlab.runs.options import Options
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+from vtlab.targets.kubernetes.copies import reference
 
 Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
-BLOCKS = f"A fixed number of blocks; below {plan.FULL_RUN} is a quick look."
+BLOCKS = f"A fixed number of blocks; below {FULL_RUN} is a quick look."
 Blocks = Annotated[int, typer.Option("--blocks", help=BLOCKS)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
@@ -27,7 +27,7 @@ Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart, or
 Release = Annotated[str, typer.Option("--release", help="The name that helm install was given.")]
 PrometheusUrl = Annotated[
     str | None,
-    typer.Option("--prometheus", metavar="URL", help=f"Of copies in a cluster, if not {copies.PROMETHEUS}."),
+    typer.Option("--prometheus", metavar="URL", help=f"Of copies in a cluster, if not {reference.PROMETHEUS}."),
 ]
 AgentImage = Annotated[
     str | None, typer.Option("--agent-image", help="Of copies in a cluster: has the agent; the chart's image if none.")
@@ -69,7 +69,7 @@ def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
 
 def copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
     """What copies of a service need in a cluster: what fits the chart, but for what is given."""
-    usual = copies.default()
+    usual = reference.default_copying()
     return Copying(
         prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
     )
@@ -132,7 +132,7 @@ def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
         raise BadInput(f"{option} with --blocks {blocks}: a fixed number ends a run alone", "leave out one of them")
 
 
-def of_session(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
+def of_session(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> Options:
     if blocks is not None and blocks < 1:
-        raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {plan.FULL_RUN}")
-    return session.Options(blocks, seed, root.resolve(), no_cpu_limit)
+        raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {FULL_RUN}")
+    return Options(blocks, seed, root.resolve(), no_cpu_limit)

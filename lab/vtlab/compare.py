@@ -8,13 +8,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import session
 from vtlab.analysis import asserts, two_runs
 from vtlab.analysis.metrics import METRICS
-from vtlab.analysis.statistics import Variance
+from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
-from vtlab.report import two_runs as report
+from vtlab.report.words import changes
+from vtlab.runs.report import analyse_runs
 
 
 def compare(
@@ -29,16 +29,16 @@ def compare(
     for demand in parsed:
         if demand.metric not in METRICS:
             raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
-    befores, afters = session.analyses(before), session.analyses(after)
+    befores, afters = analyse_runs(before), analyse_runs(after)
     if spread is not None and aa:
         raise BadInput("--spread and --aa say the same", "leave one out")
     if spread is not None and not (math.isfinite(spread) and spread >= 0):
         raise BadInput(f"--spread {spread:g}: not a standard deviation in percent", "write 2 for 2 %")
     between = None if spread is None else Variance(math.log1p(spread / 100) ** 2, math.inf)
     if aa:
-        between = two_runs.between_runs([a for folder in aa for a in session.analyses(folder)], befores[0])
+        between = two_runs.between_runs([a for folder in aa for a in analyse_runs(folder)], befores[0])
     compared = two_runs.compare(befores, afters, between)
-    for line in report.lines(compared):
+    for line in changes.lines(compared):
         console.print(line, highlight=False, soft_wrap=True)
     _refuse_invalid(compared)
     _check(parsed, compared)
@@ -62,7 +62,7 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
                 known = ", ".join(c.name for c in two.changes)
                 raise BadInput(f"--assert '{demand.text}': nothing of that name in both runs", f"there is: {known}")
             elif _is_hollow(two, demand) or not demand.holds(change.low, change.high):
-                failed.append(f"'{demand.text}' does not hold: {report.sentence(change)}")
+                failed.append(f"'{demand.text}' does not hold: {changes.sentence(change)}")
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
 

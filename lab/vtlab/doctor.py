@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
-from vtlab.host import cgroup, processes, tools
+from vtlab.host import cgroup, cgroup_hierarchies, process_ledger, tools
 from vtlab.services import companions, sample
 
 #: Bytes that a full run of one experiment may write.
@@ -39,7 +39,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         asked("Prometheus", lambda: _tool(tools.find_prometheus())),
         # An installed vtlab measures other services.
         replace(asked("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
-        limits(cgroup.Host()),
+        limits(cgroup_hierarchies.Host()),
         _cores(),
         _room(root),
         asked("no other run", lambda: _idle(root)),
@@ -97,12 +97,12 @@ def _platform() -> Prerequisite:
     )
 
 
-def limits(host: cgroup.Host) -> Prerequisite:
+def limits(host: cgroup_hierarchies.Host) -> Prerequisite:
     """Whether a CPU limit can be set, by setting one."""
     return asked("CPU limits", lambda: _try_group(host))
 
 
-def _try_group(host: cgroup.Host) -> str:
+def _try_group(host: cgroup_hierarchies.Host) -> str:
     """Makes a control group with a limit, and removes it; PrerequisiteMissing where that does not work."""
     cgroup.Cgroup.create(f"doctor-{os.getpid()}", 0.5, 64 * 1024**2, host, record=lambda _: None).remove()
     if host.uid != 0:
@@ -129,7 +129,7 @@ def _room(root: Path) -> Prerequisite:
 
 
 def _idle(root: Path) -> str:
-    processes.refuse_if_busy(root)
+    process_ledger.refuse_if_busy(root)
     return "nothing else is measured here"
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import results, session
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.errors import BadInput
-from vtlab.report import history as report
-from vtlab.report.history import Entry
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
+from vtlab.runs import store
+from vtlab.runs.report import analyse_runs
 
 PAGE = "history.html"
 
@@ -20,16 +21,16 @@ def history(root: Path, console: Console, table_console: Console) -> None:
 
     BadInput where the folder is missing, is a run itself, or holds nothing that can be read.
     """
-    if (root / results.MANIFEST).is_file():
+    if (root / store.MANIFEST).is_file():
         raise BadInput(f"{root} is one run", f"name the folder that holds the runs: vtlab history {root.parent}")
     if not root.is_dir():
         raise BadInput(f"{root}: there is no such directory", "name the folder that holds the runs")
     entries, unread = read(root)
     if not entries:
         raise BadInput(f"{root}: no directory in it holds a run that can be read", "name the folder that holds runs")
-    lines = report.group(entries)
-    results.write_atomic(root / PAGE, report.render(root.resolve().name, lines, unread))
-    table_console.print(report.table(lines))
+    lines = run_history.group(entries)
+    store.write_atomic(root / PAGE, run_history.render(root.resolve().name, lines, unread))
+    table_console.print(run_history.terminal_table(lines))
     for name, why in unread.items():
         console.print(f"not read: {name}: {why}", highlight=False, soft_wrap=True)
     console.print(f"\nhistory: {root / PAGE}", highlight=False, soft_wrap=True)
@@ -42,7 +43,7 @@ def read(root: Path) -> tuple[list[Entry], dict[str, str]]:
     unread: dict[str, str] = {}
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
         try:
-            analyses = session.analyses(folder)
+            analyses = analyse_runs(folder)
         except BadInput as error:
             unread[folder.name] = error.message
             continue

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab.analysis import static_findings, trying
+from vtlab.analysis.findings import commands, static
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.tools import Java
-from vtlab.report import findings
+from vtlab.report.words.finding_lines import jar_lines
 from vtlab.services import inspection
 
 
@@ -24,8 +24,8 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
     java = _java(wanted)
     seen = inspection.inspect(jar, java)
     published = [
-        finding.model_copy(update={"command": trying.by_jar(finding.command, jar)})
-        for finding in static_findings.find(seen, java.version if java else None, _split(flags))
+        finding.model_copy(update={"command": commands.cure_for_jar(finding.command, jar)})
+        for finding in static.static_findings(seen, java.version if java else None, _split(flags))
     ]
     if as_json:
         document = {
@@ -35,7 +35,7 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
         }
         print(json.dumps(document, indent=2))
         return
-    for line in findings.of_jar(seen, java.version if java else None, published):
+    for line in jar_lines(seen, java.version if java else None, published):
         console.print(line, highlight=False, markup=False)
 
 

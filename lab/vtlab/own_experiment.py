@@ -12,14 +12,15 @@ from pydantic import ValidationError
 
 from vtlab.errors import BadInput
 from vtlab.host import tools
-from vtlab.model import documents, own_file, workload_files
+from vtlab.measuring.load_search import WARM_UP_USERS
+from vtlab.model import documents, own_file, validation, workload_files
 from vtlab.model import service as services
-from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment, Limits, OpenLoad, Properties, Windows
+from vtlab.model.experiment import MAX_ERRORS, Experiment, Limits, Properties, Windows
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.own_file import Rate
-from vtlab.model.service import Beside, Service
+from vtlab.model.service import Service, ServiceDependency
 from vtlab.model.workload import Workload
-from vtlab.planning import further
-from vtlab.search import WARM_UP_USERS
+from vtlab.planning import extra_variants
 from vtlab.services import own
 
 _Made = TypeVar("_Made")
@@ -58,7 +59,7 @@ class Asked:
     more: Sequence[str] = ()
     between: str | None = None
     database: bool = False
-    started_before: Beside | None = None
+    started_before: ServiceDependency | None = None
 
     @property
     def is_searched(self) -> bool:
@@ -122,7 +123,7 @@ def experiment_of(asked: Asked) -> Experiment:
     request or an option is not what it should be."""
     service = _service(asked)
     workload = _valid(lambda: Workload.model_validate(asked.workload), asked)
-    resolved = workload_files.resolved(workload, asked.source)
+    resolved = workload_files.with_absolute_paths(workload, asked.source)
     experiment = _valid(
         lambda: Experiment(
             name=service.name,
@@ -140,7 +141,7 @@ def experiment_of(asked: Asked) -> Experiment:
         ),
         asked,
     )
-    return further.with_more(experiment, asked.more)
+    return extra_variants.with_extra_variants(experiment, asked.more)
 
 
 def remarks(experiment: Experiment) -> list[str]:
@@ -206,17 +207,14 @@ def _valid(make: Callable[[], _Made], asked: Asked) -> _Made:
     try:
         return make()
     except ValidationError as error:
-        wrong = "; ".join(dict.fromkeys(_words(e) for e in error.errors()))
         if not asked.workload.get("requests") and not asked.workload.get("k6"):
             raise BadInput(
                 f"what is to be asked of {asked.service.name}?",
                 "name a request, such as 'GET /orders/17', or --k6 load.ts",
             ) from None
+        wrong = validation.wrong_keys(error, "", validation.bare_message, _is_key)
         raise BadInput(wrong, "vtlab try --help shows what each option takes") from None
 
 
-def _words(error: Any) -> str:
-    """Without the value, which may be secret."""
-    keys = [part for part in error["loc"] if isinstance(part, str) and part.islower() and not part.startswith("func")]
-    message = error["msg"].removeprefix("Value error, ")
-    return f"{'.'.join(keys)}: {message}" if keys else str(message)
+def _is_key(part: int | str) -> bool:
+    return isinstance(part, str) and part.islower() and not part.startswith("func")

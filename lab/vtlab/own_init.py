@@ -16,12 +16,12 @@ from typing import Any
 
 from rich.console import Console
 
-from vtlab import own_experiment, services, session
+from vtlab import own_experiment, services
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.host import agent, processes, tools
+from vtlab.host import agent, operating_system, process_ledger, tools
 from vtlab.host import server as http
 from vtlab.model import documents
-from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
+from vtlab.model.endpoints import Endpoint, file_text, from_mappings, from_openapi
 from vtlab.model.inspection import Inspection
 from vtlab.services import inspection, own, process
 from vtlab.services.companions import CompanionServices
@@ -48,7 +48,7 @@ def write(
     if out.exists():
         raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
     if openapi is not None:
-        endpoints, source = of_openapi(_openapi(openapi)), _beside(openapi, out.parent)
+        endpoints, source = from_openapi(_openapi(openapi)), _beside(openapi, out.parent)
         if not endpoints:
             raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
         try:
@@ -97,14 +97,14 @@ def _started(
 ) -> Iterator[process.VariantProcess]:
     """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
     start: ``otherwise`` says what else could be done."""
-    session.refuse_other_systems()
+    operating_system.refuse_other_than_linux()
     agent_jar = agent.find()
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
     experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})
     service = services.of(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
-    with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
+    with tempfile.TemporaryDirectory() as folder, process_ledger.open_exclusive(root) as ledger:
         companions = CompanionServices(Path(folder), java, ledger)
         launch = process.Launch(
             service,
@@ -133,10 +133,10 @@ def _asked(started: process.VariantProcess, seen: Inspection) -> tuple[list[Endp
     """What the service itself says of its requests; and where it says it."""
     context = own.context_path(seen)
     openapi = context + own.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
-    if endpoints := of_openapi(_document(started, openapi)):
+    if endpoints := from_openapi(_document(started, openapi)):
         return endpoints, openapi
     mappings = own.actuator_path(seen) + "/mappings"
-    return of_mappings(_document(started, mappings), context), mappings
+    return from_mappings(_document(started, mappings), context), mappings
 
 
 def _tried(started: process.VariantProcess, endpoint: Endpoint) -> Endpoint:

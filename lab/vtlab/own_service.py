@@ -13,31 +13,33 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import facts, own_experiment, results, search, services, session
+from vtlab import own_experiment, services
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent
+from vtlab.host import agent, operating_system
+from vtlab.measuring import load_search
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.own_experiment import Asked
-from vtlab.planning import chosen
-from vtlab.planning.plan import PlannedRun
-from vtlab.report import curve as curve_words
-from vtlab.report import figures
+from vtlab.planning import curve_to_load
+from vtlab.planning.planned_runs import PlannedRun
+from vtlab.report.words import curve_sentences, figures
+from vtlab.runs import store
+from vtlab.runs.create import create_runs, refuse_unmeasurable, resolve_cluster_ref
+from vtlab.runs.measure import TargetSite, measure_and_report, open_target
+from vtlab.runs.options import Options
 from vtlab.services import own
-from vtlab.targets.kubernetes.cluster import ReleaseRef
-from vtlab.targets.kubernetes.target import kubernetes_target
-from vtlab.targets.local.target import local_target
-from vtlab.targets.target import Target
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.protocol import Target
 
 #: Of the search, beside the manifest: its trials, one a line.
 TRIALS = "search.jsonl"
 
 
-def measure(asked: Asked, options: session.Options, console: Console) -> None:
+def measure(asked: Asked, options: Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
     if not options.cluster:
-        session.refuse_other_systems()
+        operating_system.refuse_other_than_linux()
     began = time.monotonic()
     # The blocks are measured in the same cluster, whatever context is the current one by then.
     options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
@@ -53,20 +55,20 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     with _nothing_kept(folder):
         curve = None
         if asked.is_searched:
-            there = session.measured_in(experiment, options)
-            facts.of(experiment, there, not options.no_cpu_limit)
+            there = resolve_cluster_ref(experiment, options)
+            refuse_unmeasurable(experiment, there, options)
             curve = _searched(experiment, there, folder, options, began, console)
-            for line in curve_words.lines(curve, experiment.variants):
+            for line in curve_sentences.lines(curve, experiment.variants):
                 console.print(line, highlight=False, soft_wrap=True)
-            experiment = chosen.with_load(experiment, curve)
+            experiment = curve_to_load.with_load(experiment, curve)
             if options.within is not None:
                 options = replace(options, within=_left(options, began))
         planned = [PlannedRun(experiment.name, experiment)]
-        session.create_runs(planned, options, experiment.name, folder=folder, curve=curve)
-    session.measure_and_report(folder, options.root, console)
+        create_runs(planned, options, experiment.name, folder=folder, curve=curve)
+    measure_and_report(folder, options.root, console)
 
 
-def _left(options: session.Options, began: float) -> float | None:
+def _left(options: Options, began: float) -> float | None:
     """Seconds of the time that the call has; None where it may take as long as it does."""
     return None if options.within is None else max(0.0, options.within - (time.monotonic() - began))
 
@@ -75,7 +77,7 @@ def _searched(
     experiment: Experiment,
     there: ReleaseRef | None,
     folder: Path,
-    options: session.Options,
+    options: Options,
     began: float,
     console: Console,
 ) -> Curve:
@@ -85,7 +87,7 @@ def _searched(
     def say(text: str) -> None:
         console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False, soft_wrap=True)
 
-    results.create_unmeasured(folder, experiment)
+    store.create_unmeasured(folder, experiment)
     logs = f"the logs are in {folder / 'logs'}"
     if there:
         logs = f"logs of k6 are in {folder / 'logs'}, where it ran; those of the copies went with their pods"
@@ -117,8 +119,8 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     expected, and where every variant answered with errors: they are the service's, whatever its threads."""
     if curve.ended == "failed" and not curve.points:
         raise PrerequisiteMissing(
-            f"{curve.why}, after a warm-up with at most {search.WARM_UP_USERS} users",
-            f"give it more memory, or measure with fewer: --users {search.WARM_UP_USERS // 4}; {logs}",
+            f"{curve.why}, after a warm-up with at most {load_search.WARM_UP_USERS} users",
+            f"give it more memory, or measure with fewer: --users {load_search.WARM_UP_USERS // 4}; {logs}",
         )
     if not any(point.throughput for point in curve.points):
         raise BadInput(
@@ -136,11 +138,10 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
 
 
 def _target(
-    there: ReleaseRef | None, folder: Path, options: session.Options, say: Callable[[str], None]
+    there: ReleaseRef | None, folder: Path, options: Options, say: Callable[[str], None]
 ) -> AbstractContextManager[Target]:
-    if there:
-        return kubernetes_target(folder, options.root, there, f"{folder.name}_search", say)
-    return local_target(folder, options.root, no_cpu_limit=options.no_cpu_limit, say=say)
+    run_id = f"{folder.name}_search" if there else folder.name
+    return open_target(TargetSite(folder, options.root, run_id, there, not options.no_cpu_limit), say)
 
 
 def _curve(
@@ -155,9 +156,10 @@ def _curve(
     if started.failures:
         raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
     seconds = left()
-    searched = search.Search(started, experiment, say, search.WITHIN, left=math.inf if seconds is None else seconds)
+    time_limit = load_search.SearchTime(load_search.WITHIN, math.inf if seconds is None else seconds)
+    searched = load_search.LoadSearch(started, experiment, say, time_limit)
     try:
         return searched.run()
     finally:
         lines = "".join(trial.model_dump_json() + "\n" for trial in searched.trials)
-        results.write_atomic(folder / TRIALS, lines)
+        store.write_atomic(folder / TRIALS, lines)

@@ -17,18 +17,27 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vtlab import jmh, results, session
-from vtlab.analysis import metrics, statistics
+from vtlab import jmh
+from vtlab.analysis import metrics
+from vtlab.analysis.statistics import paired
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
 from vtlab.model import publication
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.experiment import names as experiment_names
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import names as experiment_names
+from vtlab.model.load import ClosedLoad
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
-from vtlab.planning import plan
-from vtlab.report import bottlenecks, figures, jmh_table, labels
+from vtlab.planning import planned_runs
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.report import jmh_table
+from vtlab.report.words import bottlenecks, figures, labels
+from vtlab.runs import store
+from vtlab.runs.create import create_runs
+from vtlab.runs.measure import measure_and_report
+from vtlab.runs.options import Options
+from vtlab.runs.report import analyse_runs
 from vtlab.targets.local import benchmark
 
 #: Blocks of an experiment whose figures are held against a law.
@@ -109,15 +118,15 @@ def chosen(experiments: Sequence[Experiment], numbers: Sequence[str], as_publish
 
 
 def run(
-    numbers: Sequence[str], options: session.Options, *, quick: bool, as_published: bool, console: Console
+    numbers: Sequence[str], options: Options, *, quick: bool, as_published: bool, console: Console
 ) -> tuple[Path, LabError | None]:
     """Measures the publications of these numbers, all if none. Returns the folder of the results, and what went wrong
     in one of them: the others were measured all the same."""
-    experiments = session.resolve(experiment_names(session.EXPERIMENTS))
-    planned = plan.runs(chosen(experiments, numbers, as_published), [])
+    experiments = resolve(experiment_names(EXPERIMENTS))
+    planned = planned_runs.runs(chosen(experiments, numbers, as_published), [])
     if not quick:
         planned = [_with_two_blocks_by_law(run) for run in planned]
-    folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
+    folder = create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
     failed: LabError | None = None
     if not numbers or "001" in numbers:
         console.print("001: JMH, it takes minutes")
@@ -130,20 +139,20 @@ def run(
             console.print(f"001: {error}", highlight=False)
             failed = error
     try:
-        session.measure_and_report(folder, options.root, console)
+        measure_and_report(folder, options.root, console)
     except InvalidRun as error:
         failed = error
     return folder, failed
 
 
-def _with_two_blocks_by_law(run: plan.PlannedRun) -> plan.PlannedRun:
+def _with_two_blocks_by_law(run: planned_runs.PlannedRun) -> planned_runs.PlannedRun:
     """The run, with a fixed number of blocks where a law is what its figures are held against."""
     return replace(run, blocks=AGAINST_LAW) if publication.load()[run.name].against_law else run
 
 
 def read(folder: Path) -> Reproductions:
     """What was measured in the folder; BadInput where nothing of it reproduces a publication."""
-    reproduced = rows(session.analyses(folder))
+    reproduced = rows(analyse_runs(folder))
     if not reproduced:
         raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
     file = folder / jmh.FILE
@@ -152,8 +161,8 @@ def read(folder: Path) -> Reproductions:
 
 def write(folder: Path, reproductions: Reproductions) -> None:
     """Writes ``reproductions.md`` and ``reproductions.json``."""
-    results.write_atomic(folder / "reproductions.md", markdown(reproductions))
-    results.write_atomic(folder / "reproductions.json", document(reproductions))
+    store.write_atomic(folder / "reproductions.md", markdown(reproductions))
+    store.write_atomic(folder / "reproductions.json", document(reproductions))
 
 
 def rows(analyses: Sequence[Analysis]) -> list[Row]:
@@ -190,9 +199,9 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     if logs and len(logs) == len(blocks):
         # A run may end at any look: the interval of a throughput holds at all of them, too.
         reached = analysis.verdict.decision
-        confidence = 1 - reached.level if reached else statistics.CONFIDENCE
+        confidence = 1 - reached.level if reached else paired.CONFIDENCE
         floor = metrics.counting_floor("throughput", counted, variant)
-        over = statistics.estimate(logs, floor, confidence=confidence)
+        over = paired.estimate(logs, floor, confidence=confidence)
     return Row(
         number=published.number,
         title=published.title,
@@ -206,7 +215,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         low=over.low if over else None,
         high=over.high if over else None,
         n=len(blocks),
-        bottleneck=bottlenecks.names(result.bottleneck),
+        bottleneck=bottlenecks.resource_names(result.bottleneck),
         utilisation=result.bottleneck.utilisation,
         limits=labels.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),

@@ -14,8 +14,8 @@ from tests.support.privileges import needs_root
 from tests.support.runs import Later, RunFolder
 from vtlab.errors import VariantFailed
 from vtlab.host.wait import wait_until
-from vtlab.planning.load import LightLoad
-from vtlab.targets.prometheus import Prometheus
+from vtlab.planning.load_call import LightLoad, LoadCall
+from vtlab.prometheus.queries import Prometheus
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 
@@ -31,22 +31,22 @@ def test_each_variant_has_a_k6_of_its_own(run: RunFolder) -> None:
     """At once there is one k6 for every variant. No sample is lost, and the other's requests are no leftover."""
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
-        block.load(order=VARIANTS, warmup_cycles=1, single=None)
+        block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1))
         assert len(every_k6(run)) == 1
-        single = block.load(order=[], warmup_cycles=0, single="6s", at_once=True)
+        single = block.load(LoadCall(single_user_phase="6s", is_at_once=True))
         assert len(every_k6(run)) == 3
         assert not single.trials
         light = LightLoad({"platform": (0.0, 20.0, 0.0), "virtual": (0.0, 40.0, 0.0)}, settle=500, measure=2000)
-        lit = block.load(order=[], warmup_cycles=0, single=None, light=light, at_once=True)
-        assert [t.rate for t in lit.light] == [0, 20, 0, 0, 40, 0]
-        for phases in (single.single, lit.light):
+        light_document = block.load(LoadCall(light_load=light, is_at_once=True))
+        assert [t.rate for t in light_document.light] == [0, 20, 0, 0, 40, 0]
+        for phases in (single.single, light_document.light):
             assert [t.variant for t in phases] == [name for name in VARIANTS for _ in range(3)]
             for phase in phases:
                 assert (phase.failed, phase.failed_outside) == ({}, 0)
                 assert phase.server["in_flight_before"] == 0, "of its own: the other's is no leftover"
                 assert phase.machine["generator_cpu"] is not None
                 assert phase.server["cpu_cores"] is not None
-        after = block.load(order=VARIANTS, warmup_cycles=0, single=None)
+        after = block.load(LoadCall(trial_order=VARIANTS))
         assert [t.server["in_flight_before"] for t in after.trials] == [0, 0]
         assert block.check_instances() == block.instances
     # Two k6 that wrote the same series would lose samples of either.
@@ -67,17 +67,17 @@ def test_a_variant_that_dies_is_named_and_every_k6_is_stopped(run: RunFolder) ->
         pid = run.look()["service virtual"]
 
         def kill_under_load() -> None:
-            with Prometheus(target.prometheus.url) as client:
+            with Prometheus(target.site.prometheus.url) as client:
                 wait_until("no sample of k6", lambda: client.last_phase("virtual", 0), within=60)
             os.kill(pid, signal.SIGKILL)
 
         Later(run, "k6", kill_under_load)
         with pytest.raises(VariantFailed) as broken:
-            block.load(order=[], warmup_cycles=0, single="120s", at_once=True)
+            block.load(LoadCall(single_user_phase="120s", is_at_once=True))
         assert broken.value.variant == "virtual"
         assert len(every_k6(run)) == 2
         assert not any(map(alive, run.every["k6"]))
         block.drop("virtual")
-        left = block.load(order=[], warmup_cycles=0, single="3s", at_once=True)
+        left = block.load(LoadCall(single_user_phase="3s", is_at_once=True))
         assert {t.variant for t in left.single} == {"platform"}
     run.nothing_left("service platform", "service virtual", "k6", "prometheus")

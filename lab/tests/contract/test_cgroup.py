@@ -9,8 +9,9 @@ from pathlib import Path
 
 from tests.support.privileges import needs_root
 from tests.support.waiting import until
-from vtlab.host import cgroup
-from vtlab.host.cgroup import Cgroup, Limit
+from vtlab.host import cgroup, cgroup_hierarchies
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import Limit
 
 
 def text(path: Path) -> str:
@@ -48,7 +49,9 @@ def test_busy_loops_get_a_tenth_of_a_cpu_and_are_throttled() -> None:
         try:
             assert busy.stdout is not None
             assert busy.stdout.readline() == "busy\n"
-            assert cgroup.limit_of(busy.pid) == Limit(cpu, 256 * 1024**2), "in the group before exec, with its own pid"
+            assert cgroup_hierarchies.limit_of(busy.pid) == Limit(cpu, 256 * 1024**2), (
+                "in the group before exec, with its own pid"
+            )
             until(held)
             assert group.oom_kills() == 0
         finally:
@@ -64,10 +67,10 @@ def test_a_quota_is_raised_and_set_back_under_a_running_process() -> None:
     try:
         child = subprocess.Popen([*group.prefix, "/bin/sleep", "600"])
         # It enters one controller's group after the other.
-        until(lambda: cgroup.limit_of(child.pid) == Limit(0.5, memory))
+        until(lambda: cgroup_hierarchies.limit_of(child.pid) == Limit(0.5, memory))
         for cpu in (1.5, 0.5):
             group.set_cpu(cpu)
-            assert cgroup.limit_of(child.pid) == Limit(cpu, memory)
+            assert cgroup_hierarchies.limit_of(child.pid) == Limit(cpu, memory)
     finally:
         group.remove()
     assert child.wait(60) == -9

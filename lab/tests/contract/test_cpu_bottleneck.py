@@ -12,8 +12,9 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis.laws.explanation import explain
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.model.records import Block
+from vtlab.planning.load_call import LoadCall
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 
@@ -31,7 +32,9 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
         started = target.start(planned, 1, 1)
 
         def measure(attempt: int) -> Block:
-            document = started.renumbered(planned, 1, attempt).load(order=VARIANTS, warmup_cycles=1, single="1s")
+            document = started.renumbered(planned, 1, attempt).load(
+                LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s")
+            )
             return Block(
                 block=1,
                 attempt=attempt,
@@ -50,7 +53,7 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
 
         def check(block: Block) -> None:
             for trial in block.trials:
-                explained = explain(of_variant([block], planned, trial.variant))
+                explained = explain(measured_variant([block], planned, trial.variant))
                 assert explained.bottleneck.resource == "cpu", explained
                 (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
                 assert bound.capacity == 0.2

@@ -20,8 +20,8 @@ from tests.support.lab_call import alive, leftovers
 from tests.support.privileges import MakeDisk
 from tests.support.runs import RunFolder
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.host import cgroup, ports, processes, tools
-from vtlab.host.processes import Ledger
+from vtlab.host import cgroup_hierarchies, ports, process_ledger, processes, tools
+from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.tools import Tool
 from vtlab.services import database
 from vtlab.services.database import Access, Database
@@ -98,7 +98,7 @@ class TestOneThatVtlabStarts:
                 assert refused.returncode != 0
                 assert "Access denied" in refused.stderr
 
-            assert cgroup.limit_of(pid).cpu is None
+            assert cgroup_hierarchies.limit_of(pid).cpu is None
             assert (tmp_path / "database").stat().st_mode & 0o777 == 0o700
             assert len(access.password) >= 24
             secret = access.password.encode()
@@ -190,9 +190,9 @@ class TestOneThatVtlabStarts:
 import os, signal, sys, time
 from pathlib import Path
 from tests.contract.test_database import started
-from vtlab.host import processes
+from vtlab.host import process_ledger
 root = Path({str(tmp_path)!r})
-ledger = processes.open_exclusive_ledger(root)
+ledger = process_ledger.open_exclusive(root)
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if {when == "made"}:
@@ -204,7 +204,7 @@ kill()
         assert done.returncode == -signal.SIGKILL
         if when == "served":
             assert len(leftovers(tmp_path)) == 1
-        ended = processes.end_orphans(tmp_path)
+        ended = process_ledger.end_orphans(tmp_path)
         if when == "served":
             assert [line.partition(" (pid")[0] for line in ended] == ["database"]
         assert leftovers(tmp_path) == []
@@ -212,5 +212,7 @@ kill()
 
 def _spawned(made: Database, ledger: Ledger, folder: Path) -> processes.Process:
     return ledger.start(
-        [*made._command(), "--nonsense=1"], role="database", log=folder / "logs" / "database.log", folder=folder
+        Command(
+            [*made._command(), "--nonsense=1"], role="database", log=folder / "logs" / "database.log", folder=folder
+        )
     )

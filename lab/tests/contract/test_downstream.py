@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.lab_call import alive
 from vtlab.host import ports, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.services import sample
 from vtlab.services.downstream import Downstream
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub_file
 from tests.support.lab_call import Running, alive, leftovers, only, started, verdict
 from tests.support.privileges import needs_root
-from vtlab import results as stored
+from vtlab.runs import store as stored
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 

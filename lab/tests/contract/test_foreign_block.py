@@ -14,11 +14,12 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, least_disturbed
 from vtlab.analysis.laws.explanation import explain
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
+from vtlab.planning.load_call import LoadCall
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -67,7 +68,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Bloc
 
         def measure(attempt: int) -> Block:
             started = target.start(planned, 1, attempt)
-            document = started.load(order=planned.variants, warmup_cycles=3, single="4s")
+            document = started.load(LoadCall(trial_order=planned.variants, warmup_cycles=3, single_user_phase="4s"))
             return Block(
                 block=1,
                 attempt=attempt,
@@ -101,7 +102,7 @@ def test_a_foreign_service_has_the_figures_of_the_agent(measured: tuple[Experime
 def test_jettys_threads_are_named(measured: tuple[Experiment, Block]) -> None:
     """A service on Jetty is limited by its Jetty threads, of which Jetty keeps some; on virtual threads by the load."""
     planned, block = measured
-    platform, virtual = (explain(of_variant([block], planned, name)) for name in planned.variants)
+    platform, virtual = (explain(measured_variant([block], planned, name)) for name in planned.variants)
     assert platform.bottleneck.resource == "jetty-threads", platform
     (bound,) = (bound for bound in platform.bounds if bound.resource == "jetty-threads")
     assert bound.capacity == THREADS - KEPT

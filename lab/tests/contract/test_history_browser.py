@@ -11,15 +11,15 @@ from playwright.sync_api import Browser
 from tests.contract.test_report_browser import AXE, LOW_CONTRAST, SIZES, VIOLATIONS
 from tests.unit.test_report_html import RUNS
 from vtlab.analysis.verdict import analyse_all
-from vtlab.report import history
-from vtlab.report.history import Entry
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = [Entry(name, analysis) for name, run in RUNS.items() for analysis in analyse_all([run])]
     file = tmp_path_factory.mktemp("history") / "history.html"
-    file.write_text(history.render("results", history.group(entries), {"x": "no run"}), encoding="utf-8")
+    file.write_text(run_history.render("results", run_history.group(entries), {"x": "no run"}), encoding="utf-8")
     return file
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub_file
 from tests.support.lab_call import Running, alive, blocks, leftovers, only, started, verdict, vtlab
 from tests.support.privileges import MakeDisk, needs_root
-from vtlab import results as stored
 from vtlab.analysis.validity import checks
+from vtlab.runs import store as stored
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 

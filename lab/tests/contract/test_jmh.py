@@ -9,7 +9,7 @@ import pytest
 from tests.support.privileges import needs_root
 from vtlab import jmh
 from vtlab.errors import LabError
-from vtlab.host import processes
+from vtlab.host import process_ledger
 from vtlab.targets.local import benchmark
 
 SHORT = ("-p", "tasks=40", "-p", "milliseconds=1", "-p", "iterations=10", "-wi", "0", "-i", "2", "-r", "200ms")
@@ -27,7 +27,7 @@ def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     waits = {score.executor: score for score in scores if score.benchmark == "waits"}
     assert all(score.expected is not None and score.milliseconds >= score.expected for score in waits.values())
     assert waits["pool8"].expected == 5
-    assert processes.end_orphans(tmp_path) == []
+    assert process_ledger.end_orphans(tmp_path) == []
 
 
 @needs_root

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tests.support.privileges import needs_root
 from tests.support.waiting import until
-from vtlab.host import cgroup
+from vtlab.host import cgroup, cgroup_hierarchies
 from vtlab.host.cgroup import Cgroup
 from vtlab.host.machine import Sample, Sampler
 from vtlab.host.usage import Reader
@@ -59,7 +59,7 @@ def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
     group = Cgroup.create(f"test-{os.getpid()}-sampler", cpu, 256 * 1024**2)
     with subprocess.Popen([*group.prefix, sys.executable, "-c", THREADS]) as busy:
         try:
-            until(lambda: cgroup.limited_group(busy.pid))
+            until(lambda: cgroup_hierarchies.limited_group(busy.pid))
             sampler = Compared(group, busy.pid)
             with sampler:
                 # Until it was throttled in most periods, and had its quota; on each CPU a tick more.

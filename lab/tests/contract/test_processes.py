@@ -14,8 +14,9 @@ import pytest
 
 from tests.support.waiting import until
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host import processes
-from vtlab.host.processes import Identity, Ledger
+from vtlab.host import process_ledger, processes
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Identity
 
 
 def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,9 +24,11 @@ def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xleak")
     with Ledger(tmp_path) as ledger:
         child = ledger.start(
-            ["/bin/sh", "-c", "env; cat; echo said; exec sleep 60"],
-            role="child",
-            log=tmp_path / "logs" / "child.log",
+            Command(
+                ["/bin/sh", "-c", "env; cat; echo said; exec sleep 60"],
+                role="child",
+                log=tmp_path / "logs" / "child.log",
+            )
         )
         until(lambda: "said" in child.last_lines())
         assert child.exit_description() is None
@@ -42,15 +45,15 @@ def test_how_a_child_ended(tmp_path: Path) -> None:
     """A process that ended is described by its exit code or signal; one that ignores SIGTERM is killed."""
     with Ledger(tmp_path) as ledger:
         log = tmp_path / "log"
-        quits = ledger.start(["/bin/sh", "-c", "exit 3"], role="a", log=log)
+        quits = ledger.start(Command(["/bin/sh", "-c", "exit 3"], role="a", log=log))
         until(quits.exit_description)
         assert quits.exit_description() == "exit code 3"
-        killed = ledger.start(["sleep", "60"], role="b", log=log)
+        killed = ledger.start(Command(["sleep", "60"], role="b", log=log))
         os.kill(killed.pid, signal.SIGKILL)
         until(killed.exit_description)
         assert killed.exit_description() == "exit code 137 (killed)"
         deaf = ledger.start(
-            ["/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"], role="c", log=log
+            Command(["/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"], role="c", log=log)
         )
         until(lambda: "deaf" in deaf.last_lines())
         begun = time.monotonic()
@@ -62,15 +65,15 @@ def test_how_a_child_ended(tmp_path: Path) -> None:
 PARENT = """
 import os, signal, sys
 from pathlib import Path
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Command, Ledger
 root = Path(sys.argv[1])
 ledger = Ledger(root)
 if os.geteuid() == 0:
     group = ledger.cgroup(f"test-{os.getpid()}", 0.5, 64 * 1024**2)
 else:
     group = None
-child = ledger.start(["sleep", "300"], role="sleeper", log=root / "log", cgroup=group)
-other = ledger.start(["sleep", "300"], role="other", log=root / "log")
+child = ledger.start(Command(["sleep", "300"], role="sleeper", log=root / "log"), group)
+other = ledger.start(Command(["sleep", "300"], role="other", log=root / "log"))
 print(child.pid, other.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL if len(sys.argv) < 3 else signal.SIGSTOP)
 """
@@ -92,7 +95,7 @@ def test_the_orphans_of_a_killed_vtlab_are_ended(tmp_path: Path) -> None:
     (ledger,) = (tmp_path / ".processes").glob("*.jsonl")
     with ledger.open("a", encoding="utf-8") as file:
         file.write('{"pid": 12')  # cut off
-    processes.refuse_if_busy(tmp_path)
+    process_ledger.refuse_if_busy(tmp_path)
     groups = [
         entry["cgroup"]["directories"]
         for entry in map(json.loads, ledger.read_text().splitlines()[:-1])
@@ -100,12 +103,12 @@ def test_the_orphans_of_a_killed_vtlab_are_ended(tmp_path: Path) -> None:
     ]
     assert all(Path(directory).exists() for group in groups for directory in group.values())
 
-    assert processes.end_orphans(tmp_path) == [f"sleeper (pid {child})", f"other (pid {other})"]
+    assert process_ledger.end_orphans(tmp_path) == [f"sleeper (pid {child})", f"other (pid {other})"]
     assert Identity.of(child) is None
     assert Identity.of(other) is None
     assert not ledger.exists()
     assert not any(Path(directory).exists() for group in groups for directory in group.values())
-    assert processes.end_orphans(tmp_path) == []
+    assert process_ledger.end_orphans(tmp_path) == []
 
 
 def test_a_recycled_pid_is_spared(tmp_path: Path) -> None:
@@ -119,17 +122,17 @@ def test_a_recycled_pid_is_spared(tmp_path: Path) -> None:
         header = {"vtlab": 999999999, "start": 1, "boot": boot}
         entry = {"pid": stranger.pid, "start": identity.start - 1, "role": "old"}
         ledger.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n", encoding="utf-8")
-        assert processes.end_orphans(tmp_path) == []
+        assert process_ledger.end_orphans(tmp_path) == []
         assert identity.alive()
         assert not ledger.exists()
 
         entry["start"] = identity.start
         ledger.write_text(f"{json.dumps(header | {'boot': 'another'})}\n{json.dumps(entry)}\n", encoding="utf-8")
-        assert processes.end_orphans(tmp_path) == [], "before the last boot it was another process"
+        assert process_ledger.end_orphans(tmp_path) == [], "before the last boot it was another process"
         assert identity.alive()
 
         ledger.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n", encoding="utf-8")
-        assert processes.end_orphans(tmp_path) == [f"old (pid {stranger.pid})"]
+        assert process_ledger.end_orphans(tmp_path) == [f"old (pid {stranger.pid})"]
         assert stranger.wait(5) == -15
 
 
@@ -137,19 +140,19 @@ def test_a_living_vtlab_is_not_disturbed(tmp_path: Path) -> None:
     """What a living vtlab started is left alone, and a second vtlab in the same results directory is refused."""
     living, (child, _) = parent(tmp_path, "stay")
     try:
-        assert processes.end_orphans(tmp_path) == []
+        assert process_ledger.end_orphans(tmp_path) == []
         assert Identity.of(child)
         with pytest.raises(PrerequisiteMissing, match=rf"another vtlab is measuring .*pid {living.pid}"):
-            processes.refuse_if_busy(tmp_path)
+            process_ledger.refuse_if_busy(tmp_path)
     finally:
         living.kill()
         living.wait()
-    assert len(processes.end_orphans(tmp_path)) == 2
+    assert len(process_ledger.end_orphans(tmp_path)) == 2
 
 
 def test_a_child_whose_parent_dies_before_the_record_ends_by_itself(tmp_path: Path) -> None:
     """A process whose vtlab died before it was on record never becomes its program."""
-    gated = subprocess.Popen([*processes._GATE, "touch", str(tmp_path / "ran")], stdin=subprocess.PIPE)
+    gated = subprocess.Popen([*process_ledger._GATE, "touch", str(tmp_path / "ran")], stdin=subprocess.PIPE)
     assert gated.stdin
     gated.stdin.close()
     assert gated.wait(5) != 0
@@ -165,7 +168,7 @@ def test_a_full_disk_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with Ledger(tmp_path) as ledger:
         monkeypatch.setattr(processes.os, "fsync", full)
         with pytest.raises(OSError, match="No space left") as error:
-            ledger.start(["touch", str(tmp_path / "ran")], role="x", log=tmp_path / "log")
+            ledger.start(Command(["touch", str(tmp_path / "ran")], role="x", log=tmp_path / "log"))
         assert processes.no_space(error.value)
     assert not (tmp_path / "ran").exists()
 

@@ -19,18 +19,19 @@ from rich.console import Console
 
 from tests.support import recorded
 from tests.support.lab_call import Running, vtlab
-from vtlab import session
 from vtlab.catalogue import metrics
-from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import link
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
-from vtlab.host.processes import Identity, Ledger
-from vtlab.targets import publish
-from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import Prometheus
-from vtlab.targets.prometheus_api import PrometheusApi
+from vtlab.host.process_ledger import Ledger
+from vtlab.host.processes import Identity
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.prometheus.queries import Prometheus
+from vtlab.runs.publish import publish_verdicts
+from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 
 #: The path that is scraped; every path is answered.
 METRICS = "/metrics"
@@ -105,7 +106,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def make(tmp_path: Path, ledger: Ledger, port: int | None = None) -> PrometheusServer:
     tool = tools.find_prometheus()
-    return PrometheusServer(tool, tmp_path / "prometheus", ledger, tmp_path / "prometheus.log", port)
+    return PrometheusServer(tool, PrometheusFiles(tmp_path / "prometheus", tmp_path / "prometheus.log"), ledger, port)
 
 
 def now() -> int:
@@ -116,7 +117,8 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
     """vtlab prometheus serves what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
     run = tmp_path / "results" / "run"
     with Ledger(tmp_path / "results") as ledger:
-        server = PrometheusServer(tools.find_prometheus(), run / "prometheus", ledger, tmp_path / "prometheus.log")
+        files = PrometheusFiles(run / "prometheus", tmp_path / "prometheus.log")
+        server = PrometheusServer(tools.find_prometheus(), files, ledger)
         server.scrape({"platform": exposition}, METRICS)
         with Prometheus(server.url) as client:
             client.await_scrape("platform", now())
@@ -142,7 +144,7 @@ def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path
     output = io.StringIO()
     for _ in range(2):
         # A run that is resumed when nothing is left to measure writes the same again.
-        session.publish_verdicts([tmp_path], [recorded.analysed(run)], Console(file=output))
+        publish_verdicts([tmp_path], [recorded.analysed(run)], Console(file=output))
     primary = recorded.analysed(run).verdict.comparisons[0]
     ended = run.blocks[-1].trials[-1].drained
     assert output.getvalue() == 2 * f"{link.line(run, ended, os.environ.get(link.GRAFANA))}\n"

@@ -18,17 +18,20 @@ from tests.support import real_block
 from tests.support.panels import WITHOUT_DATA
 from tests.support.privileges import needs_root
 from tests.support.real_block import VARIANTS, Measured
-from vtlab import results, session, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.catalogue import rules
-from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
-from vtlab.host import cgroup
-from vtlab.host.cgroup import Limit
+from vtlab.dashboards import substitute
+from vtlab.host import cgroup_hierarchies
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model import units
-from vtlab.planning import plan
-from vtlab.report import write as write_report
-from vtlab.targets.local import raised
+from vtlab.planning import planned_runs
+from vtlab.runs import store
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
+from vtlab.runs.report import write_files
+from vtlab.targets.local import warm_up_cpu
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -86,9 +89,9 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
     # Its own cache, if the JDK makes one, which the JVM did not give up.
     assert instance.class_archives == ({"app.aot": True} if major >= 25 else {})
     assert instance.java.startswith(measured.target.java.version)
-    assert cgroup.limit_of(pid) == Limit(1.0, 768 * 1024**2)
-    assert cgroup.limit_of(os.getpid()).cpu is None
-    assert cgroup.limit_of(measured.run.pids["prometheus"]).cpu is None
+    assert cgroup_hierarchies.limit_of(pid) == Limit(1.0, 768 * 1024**2)
+    assert cgroup_hierarchies.limit_of(os.getpid()).cpu is None
+    assert cgroup_hierarchies.limit_of(measured.run.pids["prometheus"]).cpu is None
     pool = measured.trial(variant).server["tomcat_threads_max"]
     assert pool == {"platform": 10, "virtual": None}[variant]
 
@@ -96,7 +99,7 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
 def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
     """Where the machine has it, a JVM reads more CPU in the first part of its warm-up, and its limit afterwards. It
     counts as many processors as by its limit all along, and each variant is sent as many requests."""
-    cpu = raised.cores(1.0, raised.available())
+    cpu = warm_up_cpu.cores(1.0, warm_up_cpu.available())
     warmup = measured.block.warmup
     assert [t.raised_cpu for t in warmup] == [cpu] * 4 + [None] * 2
     assert [t.server["cpu_limit"] for t in warmup] == [pytest.approx(cpu or 1.0)] * 4 + [1.0] * 2
@@ -109,7 +112,7 @@ def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
 
 def test_jit_compilers_go_first_until_the_warm_up_ends(measured: Measured) -> None:
     """In a warm-up that begins with more CPU the JIT compilers go before all other threads until it ends."""
-    first = 0 if raised.cores(1.0, raised.available()) is None else -20
+    first = 0 if warm_up_cpu.cores(1.0, warm_up_cpu.available()) is None else -20
     assert measured.nice == ({first}, {first}, {0})
 
 
@@ -217,12 +220,12 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
 def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp_path: Path) -> None:
     """The report of a real block opens in a browser and names both variants."""
     planned = measured.planned
-    (plan_run,) = plan.runs([planned], [])
-    options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs([plan_run], options, "real")
-    results.append_block(folder, measured.block)
-    results.append_series(folder, measured.block, measured.series)
-    write_report(folder, verdict.analyse_all([results.read(folder)]))
+    (plan_run,) = planned_runs.runs([planned], [])
+    options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
+    folder = create_runs([plan_run], options, "real")
+    store.append_block(folder, measured.block)
+    store.append_series(folder, measured.block, measured.series)
+    write_files(folder, verdict.analyse_all([store.read(folder)]))
     page = browser.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

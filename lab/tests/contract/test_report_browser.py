@@ -10,9 +10,10 @@ from playwright.sync_api import Browser, Page
 
 from tests.support import recorded
 from tests.unit.test_report_html import RUNS, limited
-from vtlab import results, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
-from vtlab.report import write
+from vtlab.runs import store
+from vtlab.runs.report import write_files
 
 AXE = shipped.ROOT / "k6" / "node_modules" / "axe-core" / "axe.min.js"
 #: A run of vtlab try.
@@ -59,12 +60,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "many": [limited(0.5), limited(2.0), RUNS["pool"], RUNS["overloaded"], RUNS["inconclusive"]],
         "invalid": [RUNS["invalid"], RUNS["none"]],
         # With a curve, findings and thread dumps, and each label twice.
-        "services": [results.read(OWN_SERVICE), results.read(OWN_SERVICE)],
+        "services": [store.read(OWN_SERVICE), store.read(OWN_SERVICE)],
     }
     places = {}
     for name, runs in kinds.items():
         places[name] = tmp_path_factory.mktemp(name) / "report.html"
-        write(places[name].parent, verdict.analyse_all(runs))
+        write_files(places[name].parent, verdict.analyse_all(runs))
     return places
 
 

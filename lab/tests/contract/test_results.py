@@ -6,25 +6,25 @@ import pytest
 
 from tests.support import recorded
 from tests.support.privileges import MakeDisk
-from vtlab import results
 from vtlab.errors import PrerequisiteMissing
+from vtlab.runs import store
 
 RUN = recorded.run(blocks=2)
 
 
 def test_a_really_full_disk_keeps_what_was_there(make_disk: MakeDisk) -> None:
     """A disk that fills up keeps every finished block and the whole manifest."""
-    folder = results.create(make_disk("64k") / "run", RUN.manifest)
+    folder = store.create(make_disk("64k") / "run", RUN.manifest)
     kept = 0
-    results.append_block(folder, RUN.blocks[0])
+    store.append_block(folder, RUN.blocks[0])
     kept = 1
     with pytest.raises(PrerequisiteMissing, match="No space left"):  # noqa: PT012 (which one fails is open)
         while kept < 100:
-            results.append_block(folder, RUN.blocks[0])
+            store.append_block(folder, RUN.blocks[0])
             kept += 1
-    run = results.read(folder)
+    run = store.read(folder)
     assert (len(run.blocks), run.warnings) == (kept, [])
     with pytest.raises(PrerequisiteMissing, match="No space left"):
-        results.write_atomic(folder / "manifest.json", "x" * 100_000)
-    assert results.read(folder).manifest == RUN.manifest
+        store.write_atomic(folder / "manifest.json", "x" * 100_000)
+    assert store.read(folder).manifest == RUN.manifest
     assert not [p.name for p in folder.iterdir() if p.name.endswith(".new")]

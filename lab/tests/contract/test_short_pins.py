@@ -10,7 +10,8 @@ import httpx
 
 from tests.support.waiting import until
 from vtlab.host import ports, server, tools
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.model import variant
 from vtlab.services import process, sample
@@ -35,12 +36,14 @@ class Pinned:
 
         def spawn(chosen: Sequence[int]) -> Process:
             return ledger.start(
-                [str(java.path), *process.jvm_flags(self.service, "256m", None), "-jar", str(jar)],
-                role="jvm",
-                log=folder / "jvm.log",
-                environment=tools.clean_environment(
-                    **process.where(chosen[0], chosen[1]), **variant.ENVIRONMENT["virtual"]
-                ),
+                Command(
+                    [str(java.path), *process.jvm_flags(self.service, "256m", None), "-jar", str(jar)],
+                    role="jvm",
+                    log=folder / "jvm.log",
+                    environment=tools.clean_environment(
+                        **process.where(chosen[0], chosen[1]), **variant.ENVIRONMENT["virtual"]
+                    ),
+                )
             )
 
         def answers(chosen: Sequence[int]) -> bool:

@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,20 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis.validity import failing
-from vtlab.attempt import Attempt
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.host import cgroup, ports
-from vtlab.host.cgroup import Limit
+from vtlab.host import cgroup, cgroup_hierarchies, ports
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.wait import wait_until
+from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.progress import Progress
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block, Trial
-from vtlab.planning import plan
-from vtlab.progress import Progress
+from vtlab.planning import trial_order
+from vtlab.planning.load_call import LoadCall
+from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
-from vtlab.targets.local.target import LocalTarget
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.local.target import LocalOptions, LocalTarget
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 
@@ -60,14 +63,14 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         limit = Limit(1.0, 64 * 1024**2)
         for instance in block.instances:
             pid = pids[f"service {instance.variant}"]
-            assert (instance.cpu_limit, cgroup.limit_of(pid)) == (1.0, limit)
+            assert (instance.cpu_limit, cgroup_hierarchies.limit_of(pid)) == (1.0, limit)
             assert (instance.processors, instance.java, instance.gc) == (1, "25.0.0 stub", "Serial")
             assert instance.identity.startswith(f"{pid}:")
             environment = environment_of(pid)
             assert environment["SPRING_THREADS_VIRTUAL_ENABLED"] == str(instance.variant == "virtual").lower()
             assert environment["SERVER_PORT"] != "1"
             assert not environment.keys() & (outer.keys() - {"SERVER_PORT"})
-        document = block.load(order=VARIANTS, warmup_cycles=1, single="1s")
+        document = block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s"))
         pids = dict(run.look())
         assert not environment_of(pids["prometheus"]).keys() & outer.keys()
         assert [instance.variant for instance in block.instances] == list(VARIANTS)
@@ -111,15 +114,15 @@ def test_every_side_counts_the_same_requests(run: RunFolder) -> None:
 
         def measure(attempt: int) -> list[Trial]:
             # A run each: a k6 that was stopped while it wrote its samples may lose the last of a series.
-            target.run_id = f"run-{attempt}"
+            target.site = replace(target.site, run_id=f"run-{attempt}")
             started = target.start(run.planned, 1, attempt)
-            document = started.load(order=VARIANTS, warmup_cycles=1, single="1s")
+            document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s"))
             return [*document.warmup, *document.single, *document.trials]
 
         def check(phases: Sequence[Trial]) -> None:
-            with Prometheus(target.prometheus.url) as client:
+            with Prometheus(target.site.prometheus.url) as client:
                 for variant in VARIANTS:
-                    counts_agree([trial for trial in phases if trial.variant == variant], client, target.run_id)
+                    counts_agree([trial for trial in phases if trial.variant == variant], client, target.site.run_id)
 
         undisturbed(measure, check, stalls.disturbed)
 
@@ -167,7 +170,7 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
         assert first.given_up == first.in_flight.end
         assert first.given_up >= 9, "each user waits, but one that may have had an answer"
         assert (first.failed, first.failed_outside, first.started) == ({}, 0, first.completed)
-        with Prometheus(target.prometheus.url) as client:
+        with Prometheus(target.site.prometheus.url) as client:
             client.await_scrape("virtual", client.now(), within=60)
         (second,) = block.trial_without_drain("virtual", 2).trials
         assert (first.position, second.position, second.server["in_flight_before"]) == (1, 2, 0)
@@ -176,12 +179,12 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
 
 
 def load(block: LocalBlock) -> None:
-    block.load(order=VARIANTS, warmup_cycles=LONG, single=None)
+    block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=LONG))
 
 
 def kill_once_seen(target: LocalTarget, pid: int) -> None:
     """Kills a service of platform once k6 has told Prometheus of the load on it."""
-    with Prometheus(target.prometheus.url) as client:
+    with Prometheus(target.site.prometheus.url) as client:
         wait_until("no sample of k6", lambda: client.last_phase("platform", 0), within=60)
     os.kill(pid, signal.SIGKILL)
 
@@ -221,7 +224,7 @@ def test_a_process_that_dies_under_load_is_a_fault_with_its_name_and_the_next_bl
 
         block = target.start(run.planned, 1, 3)
         assert not alive(left)
-        (trial,) = block.load(order=["virtual"], warmup_cycles=0, single=None).trials
+        (trial,) = block.load(LoadCall(trial_order=["virtual"])).trials
         assert trial.ok > 0
         assert trial.server["server_throughput"] is not None
         run.look()
@@ -245,7 +248,9 @@ def test_companions_run_beside_the_variants_and_their_death_is_a_fault(tmp_path:
         for name in ("SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"):
             assert other[name] == environment[name]
         for role in roles.values():
-            assert cgroup.limit_of(pids[role]) == cgroup.limit_of(os.getpid()), "no limit of a variant"
+            assert cgroup_hierarchies.limit_of(pids[role]) == cgroup_hierarchies.limit_of(os.getpid()), (
+                "no limit of a variant"
+            )
             assert "SPRING_DATASOURCE_PASSWORD" not in environment_of(pids[role])
         for pid in filter(alive, pids.values()):
             assert password.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -324,7 +329,7 @@ def test_a_limit_that_does_not_hold_is_refused(run: RunFolder, monkeypatch: pyte
 
 def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> None:
     """With --no-cpu-limit no control group is made, and the record of a variant has no limit."""
-    with run.target(no_cpu_limit=True) as target:
+    with run.target(LocalOptions(no_cpu_limit=True)) as target:
         for instance in target.start(run.planned, 1, 1).instances:
             assert instance.cpu_limit is None
             assert instance.processors == os.cpu_count()
@@ -335,10 +340,10 @@ def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> 
 
 def attempted(run: RunFolder, *broken: str) -> Block:
     """The first attempt at the first block, of the variant platform and of those that break."""
-    order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
+    order = trial_order.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
-        attempt = Attempt(run.planned, 1, Progress(Console(quiet=True), [60]), "stub", 1, 1)
-        block, _ = attempt.measure(target, order, with_single=True)
+        attempt = AttemptPlan(run.planned, 1, 1, 1, order, with_single_user=True)
+        block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "stub").measure(target)
         run.look()
     run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")
     return block
@@ -351,15 +356,15 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
     calls: list[tuple[int, Sequence[str]]] = []
     loaded = LocalBlock.load
 
-    def load(block: LocalBlock, **rest: Any) -> Any:
-        calls.append((rest.get("own_cycles", 0), rest["order"]))
-        return loaded(block, **rest)
+    def load(block: LocalBlock, call: LoadCall) -> K6Document:
+        calls.append((call.trial_load_cycles, call.trial_order))
+        return loaded(block, call)
 
     monkeypatch.setattr(LocalBlock, "load", load)
     rounds = dict.fromkeys(VARIANTS, "50ms")
     paced = stub(load={"model": "closed", "users": 10, "round": rounds}, windows={"warmup_load": "3s"})
     block = attempted(RunFolder(tmp_path, paced), "virtual")
-    order = plan.order(paced.variants, 1, 1, 1)
+    order = trial_order.order(paced.variants, 1, 1, 1)
     assert [trial.variant for trial in block.trials] == order
     assert calls[0] == (1, order), "a cycle that the load bounds, and then the trials"
     # However slow the machine is: the single users come last, and light load is the next block's.

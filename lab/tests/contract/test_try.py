@@ -17,9 +17,12 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import own_experiment, own_service, results, search, session
+from vtlab import own_experiment, own_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
-from vtlab.model import experiment
+from vtlab.measuring import load_search
+from vtlab.model import experiment_files
+from vtlab.runs import store
+from vtlab.runs.options import Options
 from vtlab.services import process
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
@@ -42,10 +45,10 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     monkeypatch.setattr(
         own_experiment, "experiment_of", lambda asked: described(asked).model_copy(update={"windows": windows})
     )
-    monkeypatch.setattr(search, "WITHIN", 1.0)
+    monkeypatch.setattr(load_search, "WITHIN", 1.0)
     output = io.StringIO()
     asked = own_experiment.of_call(Path(stub_with(folder, **environment)), [REQUEST], None, None, memory="64Mi")
-    options = session.Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
+    options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
@@ -63,13 +66,13 @@ def test_a_short_search_and_the_block_that_it_chose_are_one_call(
     printed = short_call(tmp_path, monkeypatch)
     assert "search: 1 user" in printed
     folder = only(tmp_path / "results")
-    run = results.read(folder)
+    run = store.read(folder)
     assert run.manifest.curve is not None
     # Where the machine stalled, that ended the search.
     assert run.manifest.curve.ended in ("time", "load generator")
     assert [point.users for point in run.manifest.curve.points] == [1, 1]
     assert run.experiment.load.users == run.manifest.curve.chosen
-    assert experiment.load(str(folder / "experiment.json"), tmp_path).load == run.experiment.load
+    assert experiment_files.load(str(folder / "experiment.json"), tmp_path).load == run.experiment.load
     assert (folder / "search.jsonl").read_text(encoding="utf-8").count("\n") == 2
     assert [block.block for block in run.blocks] == [1]
     assert verdict(folder)["experiment"] == run.experiment.name

@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.support import recorded
 from tests.support.lab_call import vtlab
 from tests.support.wheels import Installed, installed, wheel
-from vtlab import __version__, results, shipped
+from vtlab import __version__, shipped
+from vtlab.runs import store
 
 __all__ = ["installed", "wheel"]
 
@@ -40,9 +41,9 @@ def test_it_lists_normalises_and_simulates_outside_a_checkout(installed: Install
 def test_it_reports_the_same_bytes(installed: Installed, tmp_path: Path) -> None:
     """An installed vtlab rebuilds the reports of a run that a checkout measured."""
     run = recorded.run(blocks=2)
-    folder = results.create(tmp_path / "run", run.manifest)
+    folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
     done = installed("report", folder)
     assert done.returncode == 0, done.stderr
     written = {name: (folder / name).read_bytes() for name in REPORTS}

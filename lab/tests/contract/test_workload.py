@@ -21,12 +21,14 @@ from tests.support.runs import RunFolder
 from tests.support.web_shop import WebShop, shops
 from vtlab import shipped
 from vtlab.errors import BadInput
-from vtlab.host import processes, tools
+from vtlab.host import process_ledger, tools
+from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
-from vtlab.model import experiment, normalised
+from vtlab.k6 import call as k6
+from vtlab.model import experiment_files, normalised
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import K6Document
-from vtlab.targets import k6
+from vtlab.model.k6_documents import K6Document
+from vtlab.planning.load_call import LoadCall
 from vtlab.targets.local import workload
 
 LAB = shipped.ROOT / "k6"
@@ -42,7 +44,7 @@ class Calls:
         self._work = folder / "k6"
         self._work.mkdir()
         plan = folder / "plan.json"
-        plan.write_text(normalised.text(described), encoding="utf-8")
+        plan.write_text(normalised.as_json(described), encoding="utf-8")
         self._tool = tools.find_k6()
         self.start = workload.prepare(described, self._tool.path, LAB, self._work)
         self._call = k6.Call(
@@ -59,11 +61,11 @@ class Calls:
 
     def check(self) -> list[str]:
         """The pre-flight; what it says."""
-        with processes.open_exclusive_ledger(self.folder) as ledger:
+        with process_ledger.open_exclusive(self.folder) as ledger:
 
             def run(call: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
                 command = k6.command(self._tool.path, replace(call, variables=variables), push=False)
-                process = ledger.start(command, role="k6", log=self._work / "preflight.log", folder=self._work)
+                process = ledger.start(Command(command, role="k6", log=self._work / "preflight.log", folder=self._work))
                 workload.wait(process, seconds)
                 return process
 
@@ -105,7 +107,7 @@ def described(folder: Path, what: dict[str, Any], users: int = 3, **changes: Any
     }
     path = folder / "own.json"
     path.write_text(json.dumps(document), encoding="utf-8")
-    return experiment.load(str(path), folder)
+    return experiment_files.load(str(path), folder)
 
 
 def script(folder: Path, text: str, name: str = "load.js") -> dict[str, Any]:
@@ -427,11 +429,11 @@ def test_a_run_has_one_pre_flight_and_leaves_no_secrets(tmp_path: Path) -> None:
     requests = [{"GET": "/thread?duration=20ms&user={user}"}, {"GET": "/thread?duration=10ms", "weight": 3}]
     what = {"requests": requests, "data": str(tmp_path / "users.csv")}
     path = stub_file(tmp_path, request=None, workload=what, windows={"measure": "1s", "warmup_load": "200ms"})
-    run = RunFolder(tmp_path, experiment.load(str(path), tmp_path))
+    run = RunFolder(tmp_path, experiment_files.load(str(path), tmp_path))
     said: list[str] = []
     with run.target(say=said.append) as target:
         block = target.start(run.planned, 1, 1)
-        document = block.load(order=("platform", "virtual"), warmup_cycles=0, single=None)
+        document = block.load(LoadCall(trial_order=("platform", "virtual")))
         private = run.folder / "k6" / "private.json"
         assert private.stat().st_mode & 0o077 == 0
         target.start(run.planned, 2, 1)
@@ -453,7 +455,7 @@ def test_a_variant_that_ends_with_the_first_requests_has_failed_and_the_other_is
     what = {"requests": ["GET /thread?duration=20ms"]}
     windows = {"measure": "1s", "warmup_load": "200ms"}
     path = stub_file(tmp_path, request=None, workload=what, windows=windows, properties=dying)
-    run = RunFolder(tmp_path, experiment.load(str(path), tmp_path))
+    run = RunFolder(tmp_path, experiment_files.load(str(path), tmp_path))
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
         (failure,) = block.failures
@@ -461,5 +463,5 @@ def test_a_variant_that_ends_with_the_first_requests_has_failed_and_the_other_is
         assert failure.reason == "it ended with exit code 9 when it got the first requests"
         assert [instance.variant for instance in block.check_instances()] == ["platform"]
         assert block.preflight_seconds > 0
-        document = block.load(order=("platform",), warmup_cycles=0, single=None)
+        document = block.load(LoadCall(trial_order=("platform",)))
         assert [(trial.variant, trial.failed) for trial in document.trials] == [("platform", {})]

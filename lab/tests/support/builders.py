@@ -24,7 +24,8 @@ from typing import Any
 from vtlab.analysis import verdict
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Manifest, ServerFigure, Trial
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, ServerFigure, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
 
 EPOCH = 1_793_000_000_000  # 2026-10-26, epoch ms

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from vtlab import shipped
-from vtlab.catalogue.dashboards import substitute
+from vtlab.dashboards import substitute
 
 FOLDER = shipped.ROOT / "grafana-dashboards"
 DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}

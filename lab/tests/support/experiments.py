@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.lab_call import TINY
-from vtlab.model import experiment
+from vtlab.model import experiment_files
 from vtlab.model.experiment import Experiment
 
 SUPPORT = Path(__file__).parent
@@ -36,12 +36,12 @@ def document(base: Path, **changes: object) -> dict[str, Any]:
 
 def tiny(**changes: object) -> Experiment:
     """An experiment with the sample application."""
-    return experiment.parse(json.dumps(document(TINY, **changes)), str(TINY))
+    return experiment_files.parse(json.dumps(document(TINY, **changes)), str(TINY))
 
 
 def stub(**changes: object) -> Experiment:
     """An experiment with the stub service."""
-    return experiment.parse(json.dumps(document(STUB, **changes)), str(STUB))
+    return experiment_files.parse(json.dumps(document(STUB, **changes)), str(STUB))
 
 
 def stub_file(folder: Path, **changes: object) -> Path:

@@ -45,7 +45,7 @@ class Tried:
 def built(jar: Path) -> Path:
     """The jar, or a failure that says who builds it."""
     if not jar.is_file():
-        pytest.fail(f"{jar} is not built: lab/setup test")
+        pytest.fail(f"{jar} is not built: make setup-test")
     return jar
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.catalogue.dashboards.verdict import HOW_SURE
+from vtlab.dashboards.verdict import HOW_SURE
 
 #: Panel and letter: there is a pool of connections only where there is a database.
 POOL = ("Pool: database connections in use, and waiting", "A")

@@ -15,9 +15,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from tests.support.browser import chromium
-from vtlab import results, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
-from vtlab.report import write
+from vtlab.runs import store
+from vtlab.runs.report import write_files
 
 RUN = shipped.ROOT / "lab/tests/unit/recorded/own-service"
 PICTURE = shipped.ROOT / "docs/images/report.png"
@@ -55,7 +56,7 @@ class _CardText(HTMLParser):
 
 def report(folder: Path) -> Path:
     """The report of the recorded run, as it is made today."""
-    write(folder, verdict.analyse_all([results.read(RUN)]))
+    write_files(folder, verdict.analyse_all([store.read(RUN)]))
     return folder / "report.html"
 
 

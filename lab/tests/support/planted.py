@@ -13,7 +13,8 @@ import pytest
 
 from vtlab import shipped
 from vtlab.host import ports, server, tools
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.services import downstream, process, sample
 
@@ -59,12 +60,14 @@ def slow_downstream(folder: Path, threads: int) -> Iterator[str]:
 
         def spawn(chosen: Sequence[int]) -> Process:
             return ledger.start(
-                [str(java.path), *process.jvm_flags(service, downstream.HEAP, None), "-jar", str(jar)],
-                role="downstream",
-                log=folder / "downstream.log",
-                environment=tools.clean_environment(
-                    **process.where(chosen[0], chosen[1]), SERVER_TOMCAT_THREADS_MAX=str(threads)
-                ),
+                Command(
+                    [str(java.path), *process.jvm_flags(service, downstream.HEAP, None), "-jar", str(jar)],
+                    role="downstream",
+                    log=folder / "downstream.log",
+                    environment=tools.clean_environment(
+                        **process.where(chosen[0], chosen[1]), SERVER_TOMCAT_THREADS_MAX=str(threads)
+                    ),
+                )
             )
 
         def answers(chosen: Sequence[int]) -> bool:

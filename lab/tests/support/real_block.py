@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from vtlab.host.threads import compilers
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.planning.load_call import LoadCall
+from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
-from vtlab.targets.prometheus import Prometheus
 
 VARIANTS = ("platform", "virtual")
 #: A block here has little warm-up, and one trial for each variant.
@@ -49,7 +50,7 @@ class Measured:
 
     @property
     def run_id(self) -> str:
-        return self.target.run_id
+        return self.target.site.run_id
 
     def query(self, expr: str, at_ms: int) -> list[dict[str, Any]]:
         """The result of an instant query, as Prometheus gives it."""
@@ -72,17 +73,17 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
 
         def measure(attempt: int) -> Measured:
             # A run each: what a rejected attempt measured is not this one's.
-            target.run_id = f"run-{attempt}"
+            target.site = replace(target.site, run_id=f"run-{attempt}")
             started = target.start(run.planned, 1, attempt)
             raised = started.raise_cpu()
-            first = started.load(order=[], warmup_cycles=2, single=None)
+            first = started.load(LoadCall(warmup_cycles=2))
             nice_before = _nice_of_compilers(started)
             if raised is not None:
                 started.restore_cpu()
             nice_under_limit = _nice_of_compilers(started)
             started.end_warm_up()
             nice = nice_before, nice_under_limit, _nice_of_compilers(started)
-            document = started.load(order=VARIANTS, warmup_cycles=1, single="4s")
+            document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="4s"))
             block = Block(
                 block=1,
                 attempt=attempt,
@@ -97,7 +98,7 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
             failed = [check for check in checks.results([block], run.planned) if not check.passed]
             reasons = [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
             reasons += stalls.disturbed([*block.single, *block.trials])
-            return Measured(run, target, block, series, Prometheus(target.prometheus.url), reasons, nice)
+            return Measured(run, target, block, series, Prometheus(target.site.prometheus.url), reasons, nice)
 
         result = least_disturbed(measure, lambda measurement: measurement.disturbances, attempts)
         run.look()

@@ -17,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vtlab import results
 from vtlab.analysis import verdict
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Manifest, Record, Trial
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Record, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
+from vtlab.runs import store
 
 _Record = TypeVar("_Record", bound=Record)
 
@@ -36,7 +37,7 @@ PAUSE = 12_000
 @functools.cache
 def recorded(name: str = "threads") -> Run:
     """Reads a run; callers change copies of it."""
-    return results.read(FOLDERS[name])
+    return store.read(FOLDERS[name])
 
 
 def run(

@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from tests.support.lab_call import alive
-from vtlab import results
-from vtlab.host.processes import FOLDER
+from vtlab.host.process_ledger import FOLDER
 from vtlab.model.experiment import Experiment
-from vtlab.targets.local.target import LocalTarget, local_target
+from vtlab.runs import store
+from vtlab.targets.local.target import LocalOptions, LocalTarget, local_target
 
 #: Rounds of warm-up that k6 needs minutes for.
 LONG = 60
@@ -39,10 +38,12 @@ class RunFolder:
     def plan(self, planned: Experiment) -> None:
         """What the next block measures."""
         self.planned = planned
-        results.write_experiment(self.folder, planned)
+        store.write_experiment(self.folder, planned)
 
-    def target(self, **more: Any) -> AbstractContextManager[LocalTarget]:
-        return local_target(self.folder, self.root, **more)
+    def target(
+        self, options: LocalOptions | None = None, say: Callable[[str], None] = print
+    ) -> AbstractContextManager[LocalTarget]:
+        return local_target(self.folder, self.root, options or LocalOptions(), say)
 
     def look(self) -> dict[str, int]:
         """The newest pid of each role, as the ledger says now."""

@@ -16,16 +16,15 @@ from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import variant_results
-from vtlab.analysis.laws.alone import shortest_response
-from vtlab.analysis.laws.demands import cpu_share
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks
 from vtlab.analysis.validity.completeness import SERVER_MEASURED
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
-from vtlab.planning import load
-from vtlab.planning.load import AS_PLANNED
+from vtlab.planning import light_load, round_pacing
+from vtlab.planning.light_load import LoadedVariant
+from vtlab.planning.load_call import AS_PLANNED, LoadCall
 from vtlab.services import downstream
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
@@ -137,21 +136,31 @@ class Lab:
         *,
         single: str | None = WITH_TIMERS,
         with_light: bool = False,
-        own_cycles: int = 0,
+        trial_load_cycles: int = 0,
     ) -> Block:
         """A block; with thread dumps of what its figures do not explain, and light load where asked for."""
         started = self._started(jvms, planned, number, attempt)
         cycles = planned.windows.warmup_cycles
         variants = list(dict.fromkeys(order))
         try:
-            pace, warmup = load.pace(planned, number), []
+            pacing, warmup = round_pacing.pacing(planned, number), []
             if planned.load.model == "open":
                 # By the warm-up open load settles before a window.
-                document = started.load(order=[], warmup_cycles=cycles, own_cycles=own_cycles, single=None, pace=pace)
+                document = started.load(
+                    LoadCall(warmup_cycles=cycles, trial_load_cycles=trial_load_cycles, pacing=pacing)
+                )
                 warmup = document.warmup
                 last = [[t for t in warmup if t.variant == variant][-1] for variant in variants]
-                pace, cycles, own_cycles = load.pace(planned, number, last), 0, 0
-            document = started.load(order=order, warmup_cycles=cycles, own_cycles=own_cycles, single=single, pace=pace)
+                pacing, cycles, trial_load_cycles = round_pacing.pacing(planned, number, last), 0, 0
+            document = started.load(
+                LoadCall(
+                    warmup_cycles=cycles,
+                    trial_load_cycles=trial_load_cycles,
+                    single_user_phase=single,
+                    trial_order=order,
+                    pacing=pacing,
+                )
+            )
             block = Block(
                 block=number,
                 attempt=attempt,
@@ -163,8 +172,9 @@ class Lab:
                 instances=started.check_instances(),
             )
             if with_light:
-                light = load.light(*self._under_load(block, planned, variants))
-                block.light = started.load(order=[], warmup_cycles=0, single=None, light=light).light
+                measured = {variant: measured_variant([block], planned, variant) for variant in variants}
+                light = light_load.plan({name: LoadedVariant.measured(m, m) for name, m in measured.items()})
+                block.light = started.load(LoadCall(light_load=light)).light
             # Without single-user phases nothing is known of a request alone.
             unexplained = [
                 name for name in variants if single and variant_results.is_unexplained([block], planned, name)
@@ -174,17 +184,6 @@ class Lab:
             self._block = None
             raise
         return block
-
-    def _under_load(
-        self, block: Block, planned: Experiment, variants: Sequence[str]
-    ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-        """Response alone, throughput and share of the CPU by variant: what light load depends on."""
-        by_variant = {variant: of_variant([block], planned, variant) for variant in variants}
-        return (
-            {variant: shortest_response(m) or 0.0 for variant, m in by_variant.items()},
-            {variant: m.throughput or 0.0 for variant, m in by_variant.items()},
-            {variant: cpu_share(m) or 0.0 for variant, m in by_variant.items()},
-        )
 
     def _started(self, jvms: Jvms, planned: Experiment, number: int, attempt: int) -> LocalBlock:
         """A name is no ratio: what is planted in different resources is planted in the same JVMs."""

@@ -13,10 +13,10 @@ from tests.support.planted_cases import CASES, MORE_CPU, PINNED, PLATFORM, VIRTU
 from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, Lab
 from tests.support.stalls import undisturbed
-from vtlab.analysis import measured_findings
+from vtlab.analysis.findings import measured
 from vtlab.analysis.laws.explanation import explain
-from vtlab.analysis.laws.phases import of_variant
-from vtlab.analysis.validity.steady_state import MOST_JIT
+from vtlab.analysis.laws.phases import measured_variant
+from vtlab.analysis.validity.jit_compiler import MOST_JIT
 from vtlab.analysis.variant_results import variant_result
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
@@ -58,10 +58,10 @@ def check(lab: Lab, case: Case, variant: str, service: str) -> None:
     planned = case.experiment(service)
 
     def judge(block: Block) -> None:
-        case.named[variant].judge(of_variant([block], planned, variant))
+        case.named[variant].judge(measured_variant([block], planned, variant))
         if variant == VIRTUAL:
             result = variant_result(planned, [block], variant)
-            findings = measured_findings.find(planned, [block], {variant: result})
+            findings = measured.measured_findings(planned, [block], {variant: result})
             assert case.findings <= {finding.id for finding in findings}, result
         if case.jvms is PINNED and variant == VIRTUAL:
             check_pinned(block)
@@ -116,8 +116,8 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
 
     def measure(attempt: int) -> list[tuple[Experiment, Block]]:
         # More load first, and for long: the compiler is done then.
-        loaded = lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, own_cycles=2)
-        throughput = of_variant([loaded], many, VIRTUAL).throughput
+        loaded = lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, trial_load_cycles=2)
+        throughput = measured_variant([loaded], many, VIRTUAL).throughput
         assert throughput
         # The fewer use almost half of the CPU, however fast that is: with less, short phases seldom tell its slope
         # within 20 %, and with more it is not the slope that counts. (Little: throughput x 0.13 s users
@@ -129,7 +129,7 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
         ]
 
     def judge(measured: list[tuple[Experiment, Block]]) -> None:
-        under_load, alone = (of_variant([block], planned, VIRTUAL) for planned, block in measured)
+        under_load, alone = (measured_variant([block], planned, VIRTUAL) for planned, block in measured)
         assert explain(under_load).bottleneck.resource == "cpu", explain(under_load)
         explained = explain(alone)
         assert explained.bottleneck.resource == "load", explained

@@ -10,12 +10,12 @@ import pytest
 from tests.support.experiments import tiny
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab.analysis import breakdown, places
-from vtlab.analysis.places import Cause
+from vtlab.analysis.dumps import breakdown, places
+from vtlab.analysis.dumps.places import Cause
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis
-from vtlab.planning import dumping
-from vtlab.planning.load import AS_PLANNED
+from vtlab.planning import dump_schedule
+from vtlab.planning.load_call import AS_PLANNED
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 
@@ -47,7 +47,7 @@ class Lab:
         )
         self.run.plan(planned)
         if self.block and same_jvms(self.block.experiment, planned):
-            self.block = self.block.renumbered(planned, self.block.number + 1, 1)
+            self.block = self.block.renumbered(planned, self.block.start.number + 1, 1)
         else:
             self.block = self.target.start(planned, 1, 1)
         diagnoses = self.block.diagnose(dict.fromkeys(planned.variants, AS_PLANNED))
@@ -80,7 +80,7 @@ def check(
         assert time is not None, diagnosis
         assert time.explained >= 0.8, time
         assert time.cpu_share is not None, "what the dumps cost was measured"
-        assert time.cpu_share <= 2 * dumping.SHARE, time
+        assert time.cpu_share <= 2 * dump_schedule.SHARE, time
         cause = places.cause(diagnosis, pool)
         assert isinstance(cause, Cause), diagnosis
         assert cause.activity == activity, diagnosis

@@ -13,7 +13,7 @@ import pytest
 from tests.support import foreign
 from tests.support.foreign import KIOSK, SHOP, Tried
 from tests.support.privileges import needs_root
-from vtlab import results
+from vtlab.runs import store
 
 pytestmark = [pytest.mark.timeout(1200), needs_root]
 
@@ -140,7 +140,7 @@ def test_one_command_searches_the_load_of_a_foreign_service(tmp_path: Path) -> N
     """vtlab try searches a load beyond what limits either variant, and finds the ratio of what was planted."""
     few = ("--env", "SERVER_TOMCAT_THREADS_MAX=7")
     tried = foreign.tried(tmp_path, SHOP, "GET /pack?duration=190ms", *few, "--blocks", "2")
-    curve = results.read(tried.folder).manifest.curve
+    curve = store.read(tried.folder).manifest.curve
     assert curve
     assert curve.chosen > 11
     (comparison,) = (c for c in tried.verdict["comparisons"] if c["metric"] == "throughput")

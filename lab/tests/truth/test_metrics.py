@@ -11,7 +11,7 @@ from tests.support import real_block
 from tests.support.privileges import needs_root
 from tests.support.real_block import Measured
 from vtlab.analysis.laws.explanation import explain
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 
 pytestmark = [pytest.mark.small, pytest.mark.timeout(900), needs_root]
 
@@ -57,7 +57,7 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
 @pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "load")])
 def test_rules_and_verdict_have_the_same_utilisations(measured: Measured, variant: str, resource: str) -> None:
     """The utilisations that the rules record are those of the verdict's bounds, and at most 1."""
-    explained = explain(of_variant([measured.block], measured.planned, variant))
+    explained = explain(measured_variant([measured.block], measured.planned, variant))
     assert explained.bottleneck.resource == resource
     trial = measured.trial(variant)
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled

@@ -12,10 +12,12 @@ import pytest
 
 from tests.support.lab_call import only, vtlab
 from tests.support.privileges import needs_root
-from vtlab import reproductions, results, session
+from vtlab import reproductions
 from vtlab.analysis import verdict
-from vtlab.model import experiment
+from vtlab.model import experiment_files
 from vtlab.model.verdict import Bottleneck
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.runs import store
 
 pytestmark = [pytest.mark.timeout(1200), needs_root]
 
@@ -76,7 +78,7 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "run-cpu": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
     "run-io": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
 }
-EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
+EVERY = resolve(experiment_files.names(EXPERIMENTS))
 PUBLISHED = [planned.name for of in reproductions.publications(EVERY).values() for planned in of]
 
 
@@ -90,14 +92,14 @@ def direction(ratio: float | None) -> Direction:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_an_experiment_has_the_shape_of_its_publication(name: str, tmp_path: Path) -> None:
     """An experiment of a publication has the published direction, and the bottlenecks that explain it."""
-    document = json.loads((session.EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    document = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     document["windows"]["trials"] = 1
     planned = tmp_path / f"{name}.json"
     planned.write_text(json.dumps(document), encoding="utf-8")
     root = tmp_path / "results"
     done = vtlab("run", planned, "--blocks", "1", "--max-rejected", "3", "--results", root)
     assert done.returncode == 0, done.stdout + done.stderr
-    (analysis,) = verdict.analyse_all([results.read(only(root))])
+    (analysis,) = verdict.analyse_all([store.read(only(root))])
     ratios = {c.of: c.ratio for c in analysis.verdict.comparisons if c.metric == "throughput"}
     measured: dict[str, tuple[Bottleneck, Direction]] = {
         variant: (summary.bottleneck, direction(ratios[variant]) if variant in ratios else "first")

@@ -13,14 +13,15 @@ from tests.support.experiments import tiny
 from tests.support.lab_call import TINY, Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import results as stored
-from vtlab import session
 from vtlab.analysis.validity import checks
-from vtlab.attempt import Attempt
 from vtlab.host.cgroup import Cgroup
-from vtlab.planning import plan
-from vtlab.progress import Progress
-from vtlab.targets.local.target import local_target
+from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.progress import Progress
+from vtlab.planning import planned_runs, trial_order
+from vtlab.runs import store as stored
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
+from vtlab.targets.local.target import LocalOptions, local_target
 
 pytestmark = [pytest.mark.timeout(900), needs_root]
 
@@ -72,15 +73,15 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     """A load generator with too little CPU rejects the block as saturated."""
     fast = tiny(request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40})
     root = tmp_path / "results"
-    (planned,) = plan.runs([fast], [])
-    folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
+    (planned,) = planned_runs.runs([fast], [])
+    folder = create_runs([planned], Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
-        with local_target(folder, root, k6_prefix=squeeze.prefix) as target:
+        with local_target(folder, root, LocalOptions(k6_prefix=squeeze.prefix)) as target:
             run = stored.read(folder)
-            order = plan.order(run.experiment.variants, 1, 1)
-            attempt = Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
-            block, _ = attempt.measure(target, order, with_single=True)
+            order = trial_order.order(run.experiment.variants, 1, 1)
+            attempt = AttemptPlan(run.experiment, 1, 1, 1, order, with_single_user=True)
+            block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "tiny").measure(target)
     finally:
         squeeze.remove()
     reasons = checks.reasons(block, run.experiment)

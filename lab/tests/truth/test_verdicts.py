@@ -13,14 +13,14 @@ from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, Jvms, Lab, windows
 from tests.support.stalls import undisturbed
-from vtlab import results
 from vtlab.analysis import verdict
 from vtlab.analysis.validity import checks, failing, steady_state
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
-from vtlab.planning import plan
-from vtlab.report import words
+from vtlab.planning import trial_order
+from vtlab.report.words.headline import headline
+from vtlab.runs import store
 
 __all__ = ["planted_service"]
 
@@ -58,12 +58,12 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
         return checks.reasons(measured, planned) + unsteady
 
     def block(number: int) -> Block:
-        order = plan.order(planned.variants, 1, number, 1)
+        order = trial_order.order(planned.variants, 1, number, 1)
         # The first one begins with cold JVMs.
         single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
 
         def measure(attempt: int) -> Block:
-            return lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
+            return lab.measured(jvms, planned, order, number, attempt, single=single, trial_load_cycles=cycles)
 
         def counts(measured: Block) -> None:
             assert against(measured) == []
@@ -92,8 +92,8 @@ def test_a_ratio_that_the_load_limits_is_a_lower_bound(lab: Lab) -> None:
     assert (primary.verdict, primary.is_lower_bound) == ("faster", True)
     assert primary.ratio == pytest.approx(97 / 43, rel=0.05)
     assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
-    headline = words.headline(analysis)
-    assert headline == "At least 2.3 times the throughput: virtual threads are not saturated at 97 users"
+    line = headline(analysis)
+    assert line == "At least 2.3 times the throughput: virtual threads are not saturated at 97 users"
     metrics = {comparison.metric for comparison in analysis.verdict.comparisons}
     assert metrics == {"throughput"}, "neither CPU nor memory compares at different throughput, no latency under closed"
 
@@ -108,7 +108,7 @@ def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None
     assert (primary.verdict, primary.is_lower_bound) == ("equivalent", False)
     assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
     same = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about"
-    assert words.headline(analysis) in [f"{same} {users} users on" for users in (42, 43, 44)]
+    assert headline(analysis) in [f"{same} {users} users on" for users in (42, 43, 44)]
 
 
 def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
@@ -132,9 +132,7 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     assert virtual.growth is None
     assert virtual.latency["p99"] == pytest.approx(0.2, rel=0.25)
     assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
-    assert words.headline(analysis).startswith(
-        "Virtual threads keep up with the arrivals; platform threads are overloaded"
-    )
+    assert headline(analysis).startswith("Virtual threads keep up with the arrivals; platform threads are overloaded")
 
 
 def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: str, tmp_path: Path) -> None:
@@ -151,14 +149,14 @@ def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: 
     root = tmp_path / "results"
     done = vtlab("run", file, "--blocks", "3", "--max-rejected", "9", "--results", root)
     assert done.returncode == 0, done.stdout + done.stderr
-    (analysis,) = verdict.analyse_all([results.read(only(root))])
+    (analysis,) = verdict.analyse_all([store.read(only(root))])
     primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.fails, primary.ratio) == ("fails", ["virtual"], None)
     assert analysis.verdict.variants["platform"].throughput == pytest.approx(13 / 0.5, rel=0.1)
     assert bottlenecks(analysis)["platform"] == "tomcat-threads"
-    headline = words.headline(analysis)
+    line = headline(analysis)
     fails = "virtual fails under this load: out of heap memory (61m) in 3 of 3 blocks (29 to 100 % of starts)"
-    assert headline.startswith(f"{fails}; platform, 0 of 3, serves 2"), headline
+    assert line.startswith(f"{fails}; platform, 0 of 3, serves 2"), line
 
 
 def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> None:

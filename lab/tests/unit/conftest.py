@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import session
 from vtlab.host import tools
 from vtlab.host.tools import Java, Tool
+from vtlab.runs import estimates
 from vtlab.services import sample
 
 JDK = Java(Path("/jdk/bin/java"), "25.0.1", "a vendor")
@@ -43,5 +43,5 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(sample, "JAR", jar)
     monkeypatch.setattr(sample, "train", lambda *_: None)
     # Only k6 knows the length of a block, and tells it by its plan.
-    monkeypatch.setattr(session, "block_seconds", lambda *_: 60.0)
+    monkeypatch.setattr(estimates, "block_seconds", lambda *_: 60.0)
     return jar

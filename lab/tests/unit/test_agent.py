@@ -59,8 +59,8 @@ def test_a_port_without_an_agent() -> None:
 def test_the_meters_of_a_pool_stay_off_where_spring_opens_it_too_early() -> None:
     register = "SPRING_DATASOURCE_HIKARI_REGISTERMBEANS"
     assert register in agent.environment(1, None, {"SPRING_DATASOURCE_HIKARI_CONNECTIONTIMEOUT": "500"})
-    given = {"SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT": "500"}
-    assert agent.environment(1, None, given) == {agent.PORT: "1", "SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}
-    (remark,) = own.remarks(["PORT", *given])
+    environment = {"SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT": "500"}
+    assert agent.environment(1, None, environment) == {agent.PORT: "1", "SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}
+    (remark,) = own.remarks(["PORT", *environment])
     assert remark.startswith("Spring takes SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT for a property of a connection")
     assert remark.endswith("Write SPRING_DATASOURCE_HIKARI_CONNECTIONTIMEOUT")

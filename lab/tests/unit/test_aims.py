@@ -10,17 +10,17 @@ import pytest
 from benchmarks import aims
 from benchmarks.aims import Call
 from tests.support import recorded
-from vtlab import results
 from vtlab.errors import LabError
+from vtlab.runs import store
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Results of a call: three blocks, of 60, 50 and 40 s."""
     run = recorded.run(blocks=3)
-    made = results.create(tmp_path / "run", run.manifest)
+    made = store.create(tmp_path / "run", run.manifest)
     for block, seconds in zip(run.blocks, (60.0, 50.0, 40.0), strict=True):
-        results.append_block(made, block.model_copy(update={"seconds": seconds}))
+        store.append_block(made, block.model_copy(update={"seconds": seconds}))
     return made
 
 
@@ -53,8 +53,8 @@ def test_a_call_has_the_folder_that_it_made(tmp_path: Path, monkeypatch: pytest.
     root = vtlab(
         tmp_path, monkeypatch, "(root / sys.argv[2]).mkdir(parents=True); (root / '.vtlab').mkdir(exist_ok=True)"
     )
-    assert aims.called(["run", "a"], root).folder == root / "a"
-    assert aims.called(["run", "b"], root).folder == root / "b"
+    assert aims.call_vtlab(["run", "a"], root).folder == root / "a"
+    assert aims.call_vtlab(["run", "b"], root).folder == root / "b"
 
 
 def test_a_call_that_fails_is_a_failed_row(
@@ -62,7 +62,7 @@ def test_a_call_that_fails_is_a_failed_row(
 ) -> None:
     root = vtlab(tmp_path, monkeypatch, "sys.exit(4)")
     with pytest.raises(LabError, match="vtlab run a ended with exit code 4"):
-        aims.called(["run", "a"], root)
+        aims.call_vtlab(["run", "a"], root)
     assert aims.main(["--results", str(root), "--calls", "2", "law"]) == 1
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.startswith("| throughput over the law, `blocking-5s` | 1.000 | ≥ 0.999 | FAILED: vtlab run blocking-5s")

@@ -10,9 +10,9 @@ import pytest
 
 from tests.support import recorded
 from tests.support.phases import bound_of, measured, users, window
-from vtlab.analysis.laws.alone import round_alone
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured, Phases
+from vtlab.analysis.laws.single_user import round_alone
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Trial
 

@@ -1,4 +1,4 @@
-"""Archives of classes: which one fits a JVM, which it was told of, and whether it uses it."""
+"""Archives of classes: those that fit a JVM, those that it was given, and those that it uses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.support import recorded
 from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model.records import Instance
 from vtlab.model.service import Service
-from vtlab.report import class_archives
+from vtlab.report.words import class_archives
 from vtlab.services import process, sample
 
 #: Of a real JVM (JDK 25) with -XX:AOTCache=app.aot.
@@ -36,7 +36,7 @@ def java(tmp_path: Path, script: str = "exit 1", version: str = "25.0.3") -> too
 
 
 def cached(jar: Path, on: tools.Java) -> Path:
-    """A jar with a cache that was made on it and that JDK."""
+    """Returns a jar with a cache that was made for it and that JDK."""
     jar.write_bytes(b"a jar")
     made = jar.with_name("made")
     made.write_bytes(b"a cache")
@@ -84,7 +84,7 @@ def test_a_jvm_uses_what_it_has_mapped(tmp_path: Path, monkeypatch: pytest.Monke
     "is_told", ["by the cache beside the jar", "by the service", "by a variant", "by the environment"]
 )
 def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> None:
-    """A JVM that starts with the agent refuses an archive that was made without it: it gets the agent later."""
+    """A JVM gets the agent after its start, as it would refuse an archive that was made without the agent."""
     planned = recorded.experiment(
         properties={"platform": {"threads": "platform", "jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]}}
         if is_told == "by a variant"
@@ -96,8 +96,8 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
     if is_told == "by the service":
         service = service.model_copy(update={"jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]})
     if is_told == "by the environment":
-        given = {"JAVA_TOOL_OPTIONS": "-Xss1m -XX:AOTCache=shop.aot"}
-        service = service.model_copy(update={"environment": given})
+        environment = {"JAVA_TOOL_OPTIONS": "-Xss1m -XX:AOTCache=shop.aot"}
+        service = service.model_copy(update={"environment": environment})
     if is_told == "by the cache beside the jar":
         cached(tmp_path / "shop.jar", java(tmp_path))
     agent = tmp_path / "vtlab-agent.jar"
@@ -118,15 +118,15 @@ def test_a_stale_cache_is_trained_anew(tmp_path: Path, monkeypatch: pytest.Monke
         tmp_path,
         'for word in "$@"; do case $word in -XX:AOTCacheOutput=*) echo trained >"${word#*=}" ;; esac; done; echo noise',
     )
-    said: list[str] = []
+    messages: list[str] = []
     for _ in range(2):
-        sample.train(trains, said.append)
-    assert said == ["an ahead-of-time cache of the app, by a training run"]
+        sample.train(trains, messages.append)
+    assert messages == ["an ahead-of-time cache of the app, by a training run"]
     assert cache.read_text(encoding="utf-8") == "trained\n"
     assert archives.find(repository / sample.JAR, trains) == cache
     # A JDK that makes none has none.
-    sample.train(java(tmp_path, version="21.0.8"), said.append)
-    assert len(said) == 1
+    sample.train(java(tmp_path, version="21.0.8"), messages.append)
+    assert len(messages) == 1
 
 
 def test_a_training_run_that_fails_is_an_error_and_leaves_no_cache_of_another_jdk(
@@ -167,8 +167,8 @@ def test_what_a_report_says_of_it(known: dict[str, bool] | None, beside: str, no
         started_in=4,
         class_archives=known,
     )
-    assert class_archives.beside(instance) == beside
-    unused = class_archives.unused(instance)
+    assert class_archives.list_suffix(instance) == beside
+    unused = class_archives.unused_note(instance)
     assert unused is None if note is None else note in (unused or "")
 
 

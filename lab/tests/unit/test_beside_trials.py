@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,29 +9,44 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from tests.support.played import GIVING_UP, RUN, Breaking, InTurn, WithMore, as_recorded, measured, one_block
-from vtlab import runner
+from tests.support.recorded_runs import (
+    DIAGNOSIS,
+    GIVING_UP,
+    RUN,
+    as_recorded,
+    at_once,
+    light_loads,
+    measured,
+    one_block,
+    recorded,
+)
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, VariantFailed
-from vtlab.model.records import Diagnosis, Failure, Instance
+from vtlab.model.records import Failure
 from vtlab.model.run import Run
-from vtlab.planning import plan
-from vtlab.planning.load import Pace
+from vtlab.planning import trial_order
+from vtlab.runs.estimates import extra_phase_seconds
+from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 
 
-def beside(target: Breaking) -> list[str]:
+def waits(target: RecordedTarget) -> list[bool]:
+    """Of each call after the warm-up, whether it waits for all answers."""
+    return [call.wait_for_answers for call in target.journal.loads if not call.cycles]
+
+
+def beside(target: RecordedTarget) -> list[str]:
     """What was measured beside the trials."""
-    return [phrase for phrase in target.said if phrase.startswith(("light", "thread"))]
+    return [event for event in target.journal.events if event.startswith(("light", "thread"))]
 
 
 def test_light_load_comes_once_in_a_run_and_of_a_block_that_counts(tmp_path: Path) -> None:
     squeezed = builders.spoiled(RUN.blocks[0], "generator")
-    blocks, _ = measured(target := Breaking([squeezed, *RUN.blocks]), tmp_path, RUN)
+    blocks, _ = measured(target := recorded([squeezed, *RUN.blocks]), tmp_path, RUN)
     assert beside(target) == ["light load for platform virtual of platform virtual"]
     assert [len(block.light) for block in blocks] == [0, len(RUN.blocks[0].light), 0]
-    (light,) = target.light
+    (light,) = light_loads(target)
     assert light.settle > 1000, "longer than a request alone"
     assert all(max(rates) > 0 for rates in light.rates.values())
 
@@ -41,7 +55,7 @@ def test_a_variant_without_light_load_has_it_in_the_next_block(tmp_path: Path) -
     first = RUN.blocks[0]
     second = RUN.blocks[1].model_copy(update={"light": first.light})
     broken = VariantFailed("virtual", "it ended with exit code 1", "1")
-    target = Breaking([first, second], trials=broken)
+    target = recorded([first, second], {"trials": broken})
     blocks, _ = measured(target, tmp_path, RUN)
     assert beside(target) == ["light load for platform of platform", "light load for virtual of platform virtual"]
     assert [{t.variant for t in block.light} for block in blocks] == [{"platform"}, {"virtual"}]
@@ -49,24 +63,25 @@ def test_a_variant_without_light_load_has_it_in_the_next_block(tmp_path: Path) -
 
 def test_light_load_in_a_later_block_settles_by_the_single_user_before(tmp_path: Path) -> None:
     second = RUN.blocks[1].model_copy(update={"light": RUN.blocks[0].light})
-    target = Breaking([RUN.blocks[0], second], light=BlockFault("k6 ended with exit code 107"))
+    target = recorded([RUN.blocks[0], second], {"light load": BlockFault("k6 ended with exit code 107")})
     blocks, _ = measured(target, tmp_path, RUN)
     assert [len(block.single) for block in blocks] == [len(RUN.blocks[0].single), 0]
-    assert target.light[0].settle == target.light[1].settle
+    first, second = light_loads(target)
+    assert first.settle == second.settle
 
 
 def test_a_fault_of_k6_beside_the_trials_costs_no_block(tmp_path: Path) -> None:
-    target = Breaking(RUN.blocks, light=BlockFault("k6 ended with exit code 107"))
+    target = recorded(RUN.blocks, {"light load": BlockFault("k6 ended with exit code 107")})
     block, said = one_block(target, tmp_path)
     assert (block.light, block.diagnosis, block.faults, block.failures) == ([], {}, [], [])
     assert "not measured beside the trials: k6 ended with exit code 107" in said
 
 
 def test_a_variant_that_breaks_under_light_load_fails(tmp_path: Path) -> None:
-    target = Breaking(RUN.blocks, light=VariantFailed("virtual", "out of heap memory (256m)", "l3"))
+    target = recorded(RUN.blocks, {"light load": VariantFailed("virtual", "out of heap memory (256m)", "l3")})
     block, said = one_block(target, tmp_path)
     assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="light load")]
-    assert target.said[-1] == "drop virtual"
+    assert target.journal.events[-1] == "drop virtual"
     assert {t.variant for t in block.trials} == {"platform", "virtual"}, "it had its trials"
     assert "virtual failed, light load: out of heap memory (256m)" in said
 
@@ -74,98 +89,87 @@ def test_a_variant_that_breaks_under_light_load_fails(tmp_path: Path) -> None:
 def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> None:
     slow = {**builders.services(RUN.experiment), "virtual": builders.Service(threads=None, cpu=0.0003, most=300.0)}
     run = builders.run(behaviour=slow, blocks=2)
-    blocks, _ = measured(target := Breaking(run.blocks), tmp_path, run)
+    blocks, _ = measured(target := recorded(run.blocks), tmp_path, run)
     assert beside(target) == ["light load for platform virtual of platform virtual", "thread dumps of virtual"]
     assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
 
 
 @pytest.mark.parametrize(
-    ("idle", "changes", "loads_at_once", "at_once"),
+    ("idle", "changes", "loads_at_once", "moments"),
     [
-        (0.63, {}, True, ["single", "light"]),
+        (0.63, {}, True, ["single user", "light load"]),
         (0.63, {}, False, []),
         (0.62, {}, True, []),
         (0.63, {"needs": ["downstream"]}, True, []),
-        (0.63, {"needs": ["jdk21"]}, True, ["single", "light"]),
-        (0.63, {"load": {"model": "closed", "users": 1000, "think_time": "1ms"}}, True, ["light"]),
+        (0.63, {"needs": ["jdk21"]}, True, ["single user", "light load"]),
+        (0.63, {"load": {"model": "closed", "users": 1000, "think_time": "1ms"}}, True, ["light load"]),
     ],
 )
 def test_variants_that_share_nothing_are_measured_at_once_beside_the_trials_where_the_machine_is_idle(
-    tmp_path: Path, idle: float, changes: dict[str, Any], loads_at_once: bool, at_once: list[str]
+    tmp_path: Path, idle: float, changes: dict[str, Any], loads_at_once: bool, moments: list[str]
 ) -> None:
     exp = builders.experiment(**changes)
     (good,) = builders.run(exp, blocks=1).blocks
     # In the warm-up the JIT compilers are busy.
     warmup = [t.model_copy(update={"machine": {**t.machine, "idle_cores": 0.1}}) for t in good.warmup]
     trials = [t.model_copy(update={"machine": {**t.machine, "idle_cores": idle}}) for t in good.trials]
-    target = Breaking([good.model_copy(update={"warmup": warmup, "trials": trials})])
-    target.loads_at_once = loads_at_once
+    target = recorded([good.model_copy(update={"warmup": warmup, "trials": trials})], loads_at_once=loads_at_once)
     block, _ = one_block(target, tmp_path, exp)
-    assert target.at_once == at_once
+    assert at_once(target) == moments
     assert {t.variant for t in block.single} == {t.variant for t in block.light} == {"platform", "virtual"}
 
 
 def test_idle_phases_are_at_once_whatever_variants_share(tmp_path: Path) -> None:
     exp = builders.cpu().model_copy(update={"needs": ["downstream"]})
-    target = Breaking(builders.run(exp, blocks=1).blocks)
-    target.loads_at_once = True
+    target = recorded(builders.run(exp, blocks=1).blocks)
     one_block(target, tmp_path, exp)
-    (light,) = target.light
+    (light,) = light_loads(target)
     assert light.is_idle, "what a request costs is known under load"
-    assert target.at_once == ["light"]
+    assert at_once(target) == ["light load"]
 
 
 def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path: Path) -> None:
-    _, _ = measured(target := WithMore(RUN.blocks, None), tmp_path, RUN)
+    _, _ = measured(target := recorded(RUN.blocks), tmp_path, RUN)
     # The first block has a single user and light load after its trials, the second has them alone.
-    assert target.waits == [True, True, True, False]
+    assert waits(target) == [True, True, True, False]
 
 
 def test_an_open_load_is_waited_for_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = builders.run(builders.arrivals(), blocks=2)
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
-    _, _ = measured(target := WithMore(run.blocks, None), tmp_path, run)
-    assert target.waits == [True] * 4, "trials, a single user and light load, then trials alone"
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    _, _ = measured(target := recorded(run.blocks), tmp_path, run)
+    assert waits(target) == [True] * 4, "trials, a single user and light load, then trials alone"
 
 
 def test_every_variant_is_diagnosed_once_where_that_was_asked_for(tmp_path: Path) -> None:
     run = always(builders.run(blocks=2))
-    blocks, text = measured(target := Breaking(run.blocks), tmp_path, run)
+    blocks, text = measured(target := recorded(run.blocks), tmp_path, run)
     assert beside(target)[-1] == "thread dumps of platform virtual"
     assert [list(block.diagnosis) for block in blocks] == [["platform", "virtual"], []]
     assert "no thread dumps" not in text
 
 
 def test_it_is_said_which_variant_has_no_thread_dumps(tmp_path: Path) -> None:
-    class Silent(Breaking):
-        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
-            return {name: diagnosis for name, diagnosis in super().diagnose(paces).items() if name == "virtual"}
-
     run = always(builders.run(blocks=1))
-    _, text = measured(Silent(run.blocks), tmp_path, run)
+    diagnosed = [block.model_copy(update={"diagnosis": {"virtual": DIAGNOSIS}}) for block in run.blocks]
+    _, text = measured(RecordedTarget(diagnosed), tmp_path, run)
     assert "no thread dumps of platform: vtlab could not ask the JVM, or the JVM ended" in text
 
 
 def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others(tmp_path: Path) -> None:
-    given: dict[str, Pace] = {}
-
-    class Noting(Breaking):
-        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
-            given.update(paces)
-            return super().diagnose(paces)
-
     # Windows of 5 s: platform and virtual have 1000 requests in flight.
     run = always(builders.run(builders.experiment(windows={"measure": "5s", "warmup_cycles": 0}), blocks=1))
-    measured(Noting(run.blocks), tmp_path, run)
-    assert {name: pace.measure for name, pace in given.items()} == pytest.approx(
+    measured(target := recorded(run.blocks), tmp_path, run)
+    (dumped,) = target.journal.dumps
+    assert {name: pacing.measure for name, pacing in dumped.items()} == pytest.approx(
         {"platform": 20_000, "virtual": 20_000}, rel=0.1
     )
-    assert {pace.seed for pace in given.values()} == {run.manifest.seed}
+    assert {pacing.seed for pacing in dumped.values()} == {run.manifest.seed}
 
 
 def test_the_time_of_the_trials_with_dumps_is_expected(tmp_path: Path) -> None:
     once = builders.run(blocks=0)
-    assert runner.seconds_beside(always(once)) > runner.seconds_beside(once)
+    assert extra_phase_seconds(always(once)) > extra_phase_seconds(once)
 
 
 def always(run: Run) -> Run:
@@ -173,41 +177,24 @@ def always(run: Run) -> Run:
     return replace(run, manifest=run.manifest.model_copy(update={"diagnosis": "always"}))
 
 
-class Killed(Breaking):
-    """A variant does not survive its thread dumps, or k6 its call for them."""
-
-    fault: BlockFault | None = None
-    is_killed = False
-
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
-        self.is_killed = True
-        if self.fault:
-            raise self.fault
-        return super().diagnose(paces)
-
-    def check_instances(self) -> list[Instance]:
-        return [i.model_copy(update={"alive": not self.is_killed}) for i in super().check_instances()]
-
-
-@pytest.mark.parametrize("fault", [None, BlockFault("k6 ended with exit code 107")])
-def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(
-    tmp_path: Path, fault: BlockFault | None
-) -> None:
+@pytest.mark.parametrize(
+    "fault", [VariantFailed("virtual", "it ended with exit code 1"), BlockFault("k6 ended with exit code 107")]
+)
+def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(tmp_path: Path, fault: BlockFault) -> None:
     slow = {**builders.services(RUN.experiment), "virtual": builders.Service(threads=None, cpu=0.0003, most=300.0)}
     run = builders.run(behaviour=slow, blocks=1)
-    target = Killed(run.blocks)
-    target.fault = fault
+    target = recorded(run.blocks, {"thread dumps": fault})
     (block,), _ = measured(target, tmp_path, run)
-    assert target.is_killed
+    assert target.faults == {}, "it was raised"
     assert (checks.reasons(block, run.experiment), failing.failures(block, run.experiment)) == ([], [])
-    assert list(block.diagnosis) == ([] if fault else ["virtual"])
+    assert block.diagnosis == {}
 
 
 def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+    monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
-    (block,), text = measured(target := InTurn(run.blocks), tmp_path, always(run))
-    assert "light load" not in target.calls
+    (block,), text = measured(target := recorded(run.blocks), tmp_path, always(run))
+    assert light_loads(target) == []
     assert "no thread dumps of platform and virtual: each ends with its trials" in text
     assert len(block.trials) == 2

@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from tests.support import recorded
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import DATABASE_URL
-from vtlab.model.records import K6Document
+from vtlab.k6 import call as k6
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.service import Service
 from vtlab.services import between, companions
 from vtlab.services.companions import CompanionServices
-from vtlab.targets import k6
 
 from .conftest import JDK
 

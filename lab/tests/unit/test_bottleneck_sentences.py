@@ -1,4 +1,4 @@
-"""What limits a variant, in words: each form of sentence from results as the analysis records them."""
+"""The bottleneck in words: each form of the sentence, from results as the analysis records them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.support import recorded
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Activity, Failure
 from vtlab.model.verdict import Bottleneck, Bound, Inside
-from vtlab.report import bottlenecks, resource_use
+from vtlab.report.parts import resource_use
+from vtlab.report.words import bottlenecks
 
 RUN = recorded.analysed(recorded.run(blocks=3))
 OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
@@ -59,7 +60,7 @@ def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
 
 @pytest.mark.parametrize("together", [(), ("load",)])
 def test_a_bottleneck_is_not_called_refuted(together: tuple[str, ...]) -> None:
-    """More than its bound may be measured where waits are drawn. Another bound is refuted there."""
+    """Where waits are random, the measurement may exceed the bottleneck's bound; another bound would be refuted."""
     over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 180, 1, 200)
     fields = {"bottleneck": limit(over, *together), "bounds": [over, other], "next": None}
     result = recorded.changed(RUN, virtual=fields).verdict.variants["virtual"]
@@ -206,9 +207,9 @@ def test_a_variant_that_never_answered_says_how_it_failed() -> None:
 def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
     over = bound(resource, 100, 10, 108)
     a = recorded.changed(RUN, virtual={"bottleneck": limit(over), "throughput": 108.0, "bounds": [over], "next": None})
-    row = next(row for row in resource_use.resource_table(a).rows if row[0] == "virtual")
+    row = next(row for row in resource_use.bound_table(a).rows if row[0] == "virtual")
     assert row[7:] == ["at its limit", "bottleneck"]
-    picture = next(panel.chart for panel in resource_use.resources(a) if panel.title == "virtual")
+    picture = next(panel.chart for panel in resource_use.bound_panels(a) if panel.title == "virtual")
     shown = " ".join([bottlenecks.sentence(a, "virtual"), *row, picture])
     assert "108/s; the law allows 100/s" in picture
     assert [share for share in re.findall(r"(\d+(?:\.\d)?) %", shown) if float(share) > 100] == []
@@ -217,19 +218,19 @@ def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
 def test_a_bound_that_the_measurement_disproves_has_no_share() -> None:
     wrong = bound("cpu", 100, 1, 150)
     a = recorded.changed(RUN, virtual={"bounds": [wrong], "throughput": 150.0, "next": None})
-    row = next(row for row in resource_use.resource_table(a).rows if row[0] == "virtual")
+    row = next(row for row in resource_use.bound_table(a).rows if row[0] == "virtual")
     assert row[7:] == ["–", "refuted"]
-    assert "150/s, far above 100/s" in next(p.chart for p in resource_use.resources(a) if p.title == "virtual")
+    assert "150/s, far above 100/s" in next(p.chart for p in resource_use.bound_panels(a) if p.title == "virtual")
 
 
 def test_the_table_marks_those_that_limit_together_and_a_pool_that_is_full() -> None:
     cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258)
     shared = recorded.changed(RUN, virtual={"bottleneck": limit(load, "cpu"), "bounds": [load, cpu], "next": None})
-    roles = [row[8] for row in resource_use.resource_table(shared).rows if row[0] == "virtual"]
+    roles = [row[8] for row in resource_use.bound_table(shared).rows if row[0] == "virtual"]
     assert roles == ["together", "together"]
-    assert bottlenecks.names(limit(load, "cpu")) == "load and cpu"
+    assert bottlenecks.resource_names(limit(load, "cpu")) == "load and cpu"
     full = recorded.changed(RUN, virtual={"bottleneck": inside("database"), "bounds": [POOL], "next": None})
-    (row,) = [row for row in resource_use.resource_table(full).rows if row[0] == "virtual"]
+    (row,) = [row for row in resource_use.bound_table(full).rows if row[0] == "virtual"]
     assert row[8] == "full, but what is inside is slow"
 
 

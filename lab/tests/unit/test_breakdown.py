@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vtlab.analysis import breakdown, places
+from vtlab.analysis.dumps import breakdown, places
 from vtlab.model.records import Activity, Diagnosis, Place
 from vtlab.model.verdict import Breakdown
 
@@ -31,7 +31,7 @@ def recorded(jvm: str, workload: str, requests: float) -> Breakdown:
         gzip.decompress(file.read_bytes()).decode() if file.exists() else ""
         for file in (Path(f"{path}.json.gz"), Path(f"{path}.txt.gz"))
     )
-    shown = places.diagnose([places.read(text, printed)])
+    shown = places.diagnose([places.parse_dump(text, printed)])
     assert shown is not None
     return known(breakdown.by_dumps(trial(shown, requests), 10.0, threads=200))
 
@@ -144,7 +144,7 @@ STATES = pytest.mark.parametrize("states", [True, False], ids=["jdk25", "jdk21"]
 
 def dumped(*threads: dict[str, Any]) -> Diagnosis:
     text = json.dumps({"threadDump": {"threadContainers": [{"threads": list(threads)}]}})
-    shown = places.diagnose([places.read(text)])
+    shown = places.diagnose([places.parse_dump(text)])
     assert shown is not None
     return shown
 

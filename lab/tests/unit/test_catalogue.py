@@ -33,7 +33,7 @@ def test_every_query_of_a_metric_can_be_put_together(name: str) -> None:
 )
 def test_a_wrong_metric_is_refused(row: dict[str, Any], error: str) -> None:
     with pytest.raises(QueryError) as refused:
-        metrics.from_row("m", {"unit": "ratio", "help": "h", **row})
+        metrics.metric_of_row("m", {"unit": "ratio", "help": "h", **row})
     assert str(refused.value) == error
 
 
@@ -54,7 +54,7 @@ def test_a_wrong_metric_is_refused(row: dict[str, Any], error: str) -> None:
 )
 def test_a_wrong_resource_is_refused(row: dict[str, Any], error: str) -> None:
     with pytest.raises(QueryError) as refused:
-        resources.from_row("r", {"words": "w", "colour": "#000000", "capacity": "1", **row})
+        resources.resource_of_row("r", {"words": "w", "colour": "#000000", "capacity": "1", **row})
     assert str(refused.value) == error
 
 
@@ -91,21 +91,21 @@ def test_every_resource_has_its_metrics_and_words() -> None:
     assert RESOURCES["db-pool"].described(10, "users") == "its 10 database connections"
     assert RESOURCES["executor"].described(1, "users") == "its 1 executor thread"
     assert RESOURCES["carriers"].described(2, "users") == "carriers"
-    assert resources.words("unknown") == "unknown"
+    assert resources.bottleneck_words("unknown") == "unknown"
 
 
 def test_what_limits_a_variant_has_words() -> None:
     assert resources.WORDS.keys() == {*RESOURCES, "memory", "database", "downstream"}
-    assert resources.words("database") == "the database"
-    assert resources.words("db-pool") == "its database connections"
-    assert resources.words("Semaphore at OrderService:42") == "Semaphore at OrderService:42"
+    assert resources.bottleneck_words("database") == "the database"
+    assert resources.bottleneck_words("db-pool") == "its database connections"
+    assert resources.bottleneck_words("Semaphore at OrderService:42") == "Semaphore at OrderService:42"
 
 
 def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metrics, and a bound in the analysis by its timer, follow from the row alone."""
     row = {"words": "its locks", "colour": "#000000", "capacity": "1", "demand": "hold", "holds": ["cpu"]}
-    locks = resources.from_row("locks", {**row, "utilization": "$cpu_cores / 2"})
-    assert [metric.name for metric in metrics.of_resources([locks])] == [
+    locks = resources.resource_of_row("locks", {**row, "utilization": "$cpu_cores / 2"})
+    assert [metric.name for metric in metrics.resource_metrics([locks])] == [
         "utilization_locks",
         "capacity_locks",
         "demand_locks",

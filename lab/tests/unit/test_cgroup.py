@@ -10,8 +10,9 @@ import pytest
 
 from vtlab import doctor
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host import cgroup
-from vtlab.host.cgroup import Cgroup, CpuStat, Host, Limit
+from vtlab.host import cgroup_hierarchies
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import CpuStat, Host, Limit
 
 V1 = """31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw
 32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
@@ -77,14 +78,14 @@ def test_a_quota_is_raised_and_set_back(tmp_path: Path, v2: Host) -> None:
     (file.parent / "inner").mkdir()
     group.set_cpu(1.5)
     assert text(file) == "150000 100000"
-    assert cgroup.limit_of(77, v2).cpu == 1.5
+    assert cgroup_hierarchies.limit_of(77, v2).cpu == 1.5
     group.set_cpu(0.5)
-    assert cgroup.limit_of(77, v2).cpu == 0.5
+    assert cgroup_hierarchies.limit_of(77, v2).cpu == 0.5
 
     host = machine(tmp_path / "v1", V1, "3:cpu,cpuacct:/vtlab/a\n2:memory:/vtlab/a\n0::/\n")
     old = Cgroup.create("a", 0.5, 1 << 20, host)
     old.set_cpu(1.5)
-    assert cgroup.limit_of(77, host).cpu == 1.5
+    assert cgroup_hierarchies.limit_of(77, host).cpu == 1.5
 
     commands = Commands()
     scope = Cgroup.create("a", 0.5, 1 << 20, user(tmp_path / "user", commands))
@@ -102,12 +103,12 @@ def test_the_smallest_limit_on_the_path_holds_in_version_2(v2: Host) -> None:
     write(top / "vtlab/a/cpu.max", "150000 100000\n")
     write(top / "vtlab/cpu.max", "200000 100000\n")
     write(top / "vtlab/memory.max", "max\n")
-    assert cgroup.limit_of(77, v2) == Limit(1.5, 1_000_000)
+    assert cgroup_hierarchies.limit_of(77, v2) == Limit(1.5, 1_000_000)
     (top / "vtlab/a/cpu.max").write_text("max 100000\n")
     (top / "vtlab/cpu.max").write_text("max 100000\n")
-    assert cgroup.limit_of(77, v2).cpu is None
+    assert cgroup_hierarchies.limit_of(77, v2).cpu is None
     with pytest.raises(FileNotFoundError):
-        cgroup.limit_of(78, v2)
+        cgroup_hierarchies.limit_of(78, v2)
 
 
 def test_version_1_with_joint_hierarchies(tmp_path: Path) -> None:
@@ -120,13 +121,13 @@ def test_version_1_with_joint_hierarchies(tmp_path: Path) -> None:
     assert (text(cpu / "cpu.cfs_quota_us"), text(cpu / "cpu.cfs_period_us")) == ("150000", "100000")
     assert text(memory / "memory.limit_in_bytes") == text(memory / "memory.memsw.limit_in_bytes") == str(1 << 30)
     assert group.prefix[2].count("cgroup.procs") == 2, "one line for each hierarchy"
-    assert cgroup.limit_of(77, host) == Limit(1.5, 1 << 30)
+    assert cgroup_hierarchies.limit_of(77, host) == Limit(1.5, 1 << 30)
     write(cpu / "cpu.stat", "nr_periods 4\nnr_throttled 1\nthrottled_time 250000000\n")
     write(cpu / "cpuacct.usage", "3000000000\n")
     assert group.cpu_stat() == CpuStat(4, 1, 0.25, 3.0)
-    limited = cgroup.limited_group(77, host)
+    limited = cgroup_hierarchies.limited_group(77, host)
     assert limited == cpu
-    assert cgroup.cpu_stat_of(limited) == CpuStat(4, 1, 0.25, None)
+    assert cgroup_hierarchies.read_cpu_stat(limited) == CpuStat(4, 1, 0.25, None)
 
 
 def test_in_a_container_the_mount_point_is_its_own_group(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_in_a_container_the_mount_point_is_its_own_group(tmp_path: Path) -> None
     write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000")
     write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000")
     write(tmp_path / "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1")
-    assert cgroup.limit_of(77, host) == Limit(0.5, None)
+    assert cgroup_hierarchies.limit_of(77, host) == Limit(0.5, None)
 
 
 class Commands:

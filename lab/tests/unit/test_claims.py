@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import claims, shipped
-from vtlab.claims import Claim
+from maintain import claims
+from maintain.claims import Claim
+from vtlab import shipped
 
 PYTHON = '''
 import pytest

@@ -129,7 +129,7 @@ def test_every_error_has_its_exit_code(
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr(cli.session, "report", fail)
+    monkeypatch.setattr(cli, "report_runs", fail)
     done = call("report", "x")
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"vtlab: {message}")
@@ -140,6 +140,6 @@ def test_a_defect_is_raised_where_one_debugs(monkeypatch: pytest.MonkeyPatch) ->
         raise ZeroDivisionError
 
     monkeypatch.setenv("VTLAB_DEBUG", "1")
-    monkeypatch.setattr(cli.session, "report", fail)
+    monkeypatch.setattr(cli, "report_runs", fail)
     with pytest.raises(ZeroDivisionError):
         call("report", "x")

@@ -1,4 +1,4 @@
-"""What a search's curve tells: levels, knee, where variants part, what is chosen by it, and how it is shown."""
+"""The curve of a search: its levels, its knee, where variants part, what vtlab chooses by it, and how it is shown."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import golden_files, recorded
-from vtlab.analysis import curve as curves
+from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import chosen
-from vtlab.report import curve as words
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+from vtlab.planning import curve_to_load
+from vtlab.report.charts.load_curve import throughput_over_users
+from vtlab.report.parts.load_curve import curve_table
+from vtlab.report.words import curve_sentences
+from vtlab.report.words.curve_sentences import decision_sentence, where_variants_part
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]
 
 
 def bounded(alone: float, most: float) -> Serves:
-    """A service by its asymptotic bounds: each user adds what one has alone, up to the most."""
+    """Returns a service by its asymptotic bounds: each user adds what one has alone, up to the most."""
     return lambda users: min(users * alone, most)
 
 
@@ -39,7 +43,7 @@ def points(levels: Sequence[int], services: Mapping[str, Serves]) -> list[Point]
 
 
 def doubled(services: Mapping[str, Serves]) -> list[Point]:
-    """The points of every level that a search asks for while users are doubled."""
+    """Returns the points of every level that a search asks for while it doubles the users."""
     measured: list[Point] = []
     while levels := curves.next_users(measured, VARIANTS):
         measured += points(levels, services)
@@ -113,21 +117,21 @@ def test_a_rise_from_a_low_level_is_none() -> None:
 
 
 def test_the_variants_part_where_they_never_agree_again() -> None:
-    assert curves.parting(points([1, 2, 4, 8, 16], PARTING), VARIANTS) == (4, 8)
+    assert curves.levels_of_parting(points([1, 2, 4, 8, 16], PARTING), VARIANTS) == (4, 8)
     # A level that differs by chance, and one that agrees after it.
     rates_of: Mapping[str, Serves] = {
         "platform": {1: 10.0, 2: 20.0, 4: 40.0, 8: 40.0}.__getitem__,
         "virtual": {1: 10.0, 2: 30.0, 4: 40.0, 8: 80.0}.__getitem__,
     }
-    assert curves.parting(points([1, 2, 4, 8], rates_of), VARIANTS) == (4, 8)
+    assert curves.levels_of_parting(points([1, 2, 4, 8], rates_of), VARIANTS) == (4, 8)
 
 
 def test_variants_that_agree_at_the_last_level_or_at_none_do_not_part() -> None:
     same = points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60)))
     apart = points([1, 2, 4], {"platform": bounded(10, 60), "virtual": bounded(20, 60 * 3)})
     for measured in (same, apart, []):
-        assert curves.parting(measured, VARIANTS) is None
-        assert curves.between(measured, VARIANTS) == []
+        assert curves.levels_of_parting(measured, VARIANTS) is None
+        assert curves.levels_between(measured, VARIANTS) == []
     assert curves.stretches(curve(same), VARIANTS) == [curves.Stretch(1, 4, None)]
     assert curves.stretches(curve(apart), VARIANTS) == [curves.Stretch(1, 4, "virtual")]
     parted = [curves.Stretch(1, 4, None), curves.Stretch(8, 8, "virtual")]
@@ -162,12 +166,12 @@ def test_no_level_that_differs_is_called_alike() -> None:
         "virtual": {1: 210.0, 2: 329.0, 4: 389.0, 8: 397.0}.__getitem__,
     }
     measured = curve(points([1, 2, 4, 8], rates_of))
-    assert words.parts(measured, VARIANTS) == (
+    assert where_variants_part(measured, VARIANTS) == (
         "Which variant serves more changes with the users: platform with 1, 2 and 4 users;"
         " with the others there is no clear difference."
     )
     turned = points([1, 4], {"platform": bounded(30, 40), "virtual": bounded(20, 60)})
-    assert words.parts(curve(turned), VARIANTS) == (
+    assert where_variants_part(curve(turned), VARIANTS) == (
         "Which variant serves more changes with the users: platform with 1 user, virtual with 4 users."
     )
 
@@ -196,20 +200,20 @@ def test_every_level_has_its_outcome(alone: float, a: float, b: float) -> None:
 @given(rates, growth, growth)
 def test_at_most_two_levels_lie_between(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
-    levels = curves.between(measured, VARIANTS)
+    levels = curves.levels_between(measured, VARIANTS)
     assert len(levels) <= curves.BETWEEN
     if levels:
-        low, high = curves.parting(measured, VARIANTS) or (0, 0)
+        low, high = curves.levels_of_parting(measured, VARIANTS) or (0, 0)
         assert all(low < level < high for level in levels)
         assert not {point.users for point in measured} & set(levels)
 
 
 def test_levels_between_are_even_on_a_logarithmic_scale() -> None:
     services = {"platform": bounded(20, 20 * 130), "virtual": bounded(20, 20 * 500)}
-    assert curves.parting(measured := doubled(services), VARIANTS) == (128, 256)
-    assert curves.between(measured, VARIANTS) == [161, 203]
+    assert curves.levels_of_parting(measured := doubled(services), VARIANTS) == (128, 256)
+    assert curves.levels_between(measured, VARIANTS) == [161, 203]
     two = {"platform": bounded(20, 20), "virtual": bounded(20, 40)}
-    assert curves.between(points([1, 2], two), VARIANTS) == [], "no whole number between 1 and 2"
+    assert curves.levels_between(points([1, 2], two), VARIANTS) == [], "no whole number between 1 and 2"
 
 
 @given(rates, growth, growth)
@@ -269,7 +273,7 @@ def test_windows_hold_enough_answers_and_rounds(
     alone: float, most: float, users: int, window: str, single: str
 ) -> None:
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
-    planned = chosen.with_load(search_experiment(), curve(measured))
+    planned = curve_to_load.with_load(search_experiment(), curve(measured))
     assert isinstance(planned.load, ClosedLoad)
     assert planned.load.users == users
     assert (planned.windows.measure, planned.windows.single_user_phase) == (window, single)
@@ -288,17 +292,17 @@ def test_windows_hold_enough_answers_and_rounds(
 def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
     alone: float, most: float, longest: float | None, ramp: str
 ) -> None:
-    """A quarter of a second at least, and at most as long as where no load is searched."""
+    """It lasts a quarter of a second at least, and at most as long as without a search."""
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
     with_longest = [point.model_copy(update={"longest": longest}) for point in measured]
-    planned = chosen.with_load(search_experiment(), curve(with_longest))
+    planned = curve_to_load.with_load(search_experiment(), curve(with_longest))
     assert planned.windows.ramp_up == ramp
 
 
 def test_the_longest_answers_of_more_users_than_are_chosen_do_not_count() -> None:
     measured = doubled(dict.fromkeys(VARIANTS, bounded(20, 640)))
     with_longest = [point.model_copy(update={"longest": 0.06 if point.users <= 64 else 9.0}) for point in measured]
-    assert chosen.with_load(search_experiment(), curve(with_longest)).windows.ramp_up == "400ms"
+    assert curve_to_load.with_load(search_experiment(), curve(with_longest)).windows.ramp_up == "400ms"
 
 
 def test_one_long_answer_that_other_levels_do_not_have_does_not_lengthen_the_ramp_up() -> None:
@@ -307,58 +311,58 @@ def test_one_long_answer_that_other_levels_do_not_have_does_not_lengthen_the_ram
     paused = [
         p.model_copy(update={"longest": 0.49 if pause else 0.06}) for p, pause in zip(measured, is_paused, strict=True)
     ]
-    assert chosen.with_load(search_experiment(), curve(paused)).windows.ramp_up == "400ms"
+    assert curve_to_load.with_load(search_experiment(), curve(paused)).windows.ramp_up == "400ms"
     slow = [p.model_copy(update={"longest": 0.3 if p.users > 1 else 0.06}) for p in measured]
-    assert chosen.with_load(search_experiment(), curve(slow)).windows.ramp_up == "600ms"
+    assert curve_to_load.with_load(search_experiment(), curve(slow)).windows.ramp_up == "600ms"
 
 
 @given(rates, growth, growth)
 def test_a_window_has_a_hundred_answers_or_lasts_a_minute(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
-    planned = chosen.with_load(search_experiment(), curve(measured))
+    planned = curve_to_load.with_load(search_experiment(), curve(measured))
     seconds = units.seconds(planned.windows.measure)
-    assert chosen.WINDOW <= seconds <= chosen.LONGEST
+    assert curve_to_load.WINDOW <= seconds <= curve_to_load.LONGEST
     least = min(alone * a, alone * b)
-    assert seconds >= min(chosen.LONGEST, 0.98 * chosen.ANSWERS / least)
+    assert seconds >= min(curve_to_load.LONGEST, 0.98 * curve_to_load.ANSWERS / least)
 
 
 def test_what_was_chosen_says_so_and_is_a_complete_experiment() -> None:
-    planned = chosen.with_load(search_experiment(), curve(doubled(PARTING)))
+    planned = curve_to_load.with_load(search_experiment(), curve(doubled(PARTING)))
     assert planned.description.endswith("; 64 users, chosen by vtlab")
     assert Experiment.model_validate(planned.document()) == planned
 
 
 def test_where_they_part_is_said_in_a_line() -> None:
-    assert words.parts(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (
+    assert where_variants_part(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (
         "Up to about 4 users no clear difference, from about 8 on virtual serves more."
     )
     slower = {"platform": PARTING["virtual"], "virtual": PARTING["platform"]}
-    assert "from about 8 on platform serves more" in words.parts(curve(points([1, 2, 4, 8], slower)), VARIANTS)
+    assert "from about 8 on platform serves more" in where_variants_part(curve(points([1, 2, 4, 8], slower)), VARIANTS)
     same = curve(points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60))))
-    assert words.parts(same, VARIANTS) == "Up to 4 users the search saw no clear difference."
+    assert where_variants_part(same, VARIANTS) == "Up to 4 users the search saw no clear difference."
     apart = curve(points([1, 2], {"platform": bounded(10, 60), "virtual": bounded(20, 180)}))
-    assert words.parts(apart, VARIANTS) == "From a single user on virtual serves more."
+    assert where_variants_part(apart, VARIANTS) == "From a single user on virtual serves more."
     early = curve(points([1, 2], {"platform": bounded(20, 20), "virtual": bounded(20, 40)}))
-    assert (
-        words.parts(early, VARIANTS) == "With a single user no clear difference, from about 2 on virtual serves more."
+    assert where_variants_part(early, VARIANTS) == (
+        "With a single user no clear difference, from about 2 on virtual serves more."
     )
-    assert words.parts(curve([]), VARIANTS) == "No level was measured."
+    assert where_variants_part(curve([]), VARIANTS) == "No level was measured."
 
 
 def compiled(measured: Sequence[Point], cold: Mapping[int, float], of: str = "virtual") -> Curve:
-    """A curve of these points, at some of whose levels the JIT compiler of a variant took a share of the CPU."""
+    """Returns a curve of these points; the JIT compiler of a variant took a share of the CPU at some levels."""
     shares = [cold.get(point.users, 0.02) if point.variant == of else 0.0 for point in measured]
     return curve([p.model_copy(update={"jit": share}) for p, share in zip(measured, shares, strict=True)])
 
 
 def test_levels_that_are_not_compiled_tell_nothing() -> None:
     apart = points([1, 2, 4, 8], {"platform": bounded(10, 60), "virtual": bounded(20, 180)})
-    assert words.parts(compiled(apart, {}), VARIANTS) == "From a single user on virtual serves more."
-    assert words.parts(compiled(apart, {1: 0.53, 2: 0.101, 4: 0.1}), VARIANTS) == (
+    assert where_variants_part(compiled(apart, {}), VARIANTS) == "From a single user on virtual serves more."
+    assert where_variants_part(compiled(apart, {1: 0.53, 2: 0.101, 4: 0.1}), VARIANTS) == (
         "From 4 users on virtual serves more. With 1 and 2 users the curve cannot tell: the JIT compilers took up to"
         " 53 % of the CPU limit from the requests."
     )
-    assert words.parts(compiled(apart, dict.fromkeys((1, 2, 4, 8), 0.3), of="platform"), VARIANTS) == (
+    assert where_variants_part(compiled(apart, dict.fromkeys((1, 2, 4, 8), 0.3), of="platform"), VARIANTS) == (
         "Which variant serves more the curve cannot tell: the JIT compilers took up to 30 % of the CPU limit from the"
         " requests."
     )
@@ -367,7 +371,7 @@ def test_levels_that_are_not_compiled_tell_nothing() -> None:
 def test_what_a_third_variant_compiles_says_nothing_of_the_first_two() -> None:
     services = {"platform": bounded(10, 60), "virtual": bounded(20, 180), "pool-50": bounded(20, 180)}
     third = compiled(points([1, 2], services), {1: 0.5, 2: 0.5}, of="pool-50")
-    assert words.parts(third, VARIANTS) == "From a single user on virtual serves more."
+    assert where_variants_part(third, VARIANTS) == "From a single user on virtual serves more."
 
 
 @pytest.mark.parametrize(
@@ -381,7 +385,7 @@ def test_what_a_third_variant_compiles_says_nothing_of_the_first_two() -> None:
     ],
 )
 def test_why_the_search_ended_is_said(ended: Ended, why: str, sentence: str) -> None:
-    assert sentence in words.sentences(curve(doubled(PARTING), ended, why), VARIANTS)[1]
+    assert sentence in curve_sentences.sentences(curve(doubled(PARTING), ended, why), VARIANTS)[1]
 
 
 def test_the_curve_in_words_as_a_table_and_as_a_picture_is_that_of_the_golden_file() -> None:
@@ -389,16 +393,17 @@ def test_the_curve_in_words_as_a_table_and_as_a_picture_is_that_of_the_golden_fi
     # A level at which one variant was not measured, and a percentile.
     shown = curve([*measured[:-1], *points([6], {"virtual": PARTING["virtual"]})])
     shown = shown.model_copy(update={"points": [shown.points[0].model_copy(update={"p99": 0.061}), *shown.points[1:]]})
-    table = words.table(shown, VARIANTS)
+    table = curve_table(shown, VARIANTS)
     assert {len(row) for row in table.rows} == {len(table.head)}
-    lines = [*words.lines(shown, VARIANTS), "", " | ".join(table.head), *(" | ".join(row) for row in table.rows)]
-    golden_files.check("curve.txt", "\n".join([*lines, "", str(words.picture(shown, VARIANTS)), ""]))
+    rows = [" | ".join(row) for row in (table.head, *table.rows)]
+    lines = [*curve_sentences.lines(shown, VARIANTS), "", *rows]
+    golden_files.check("curve.txt", "\n".join([*lines, "", str(throughput_over_users(shown, VARIANTS)), ""]))
 
 
 @given(alone=rates, most=growth)
 def test_each_label_of_the_axis_is_where_its_value_is(alone: float, most: float) -> None:
     services = {"platform": bounded(alone, alone * most), "virtual": bounded(alone, alone)}
-    drawn = str(words.picture(curve(doubled(services)), VARIANTS))
+    drawn = str(throughput_over_users(curve(doubled(services)), VARIANTS))
     labels = re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="end" class="tick">([\d,.]+)</text>', drawn)
     places = [(float(y), math.log(float(text.replace(",", "")))) for y, text in labels]
     assert len(places) >= 2
@@ -409,14 +414,14 @@ def test_each_label_of_the_axis_is_where_its_value_is(alone: float, most: float)
 
 def test_a_curve_without_an_answer_has_no_picture() -> None:
     silent = [Point(variant=name, users=1, throughput=0, mean=None, p99=None, failed=1) for name in VARIANTS]
-    assert words.picture(curve(silent), VARIANTS) == ""
-    assert len(words.table(curve(silent), VARIANTS).rows) == 1
+    assert throughput_over_users(curve(silent), VARIANTS) == ""
+    assert len(curve_table(curve(silent), VARIANTS).rows) == 1
 
 
 def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks() -> None:
     run = recorded.run(blocks=3)
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
-    line = words.decision(recorded.analysed(with_curve))
+    line = decision_sentence(recorded.analysed(with_curve))
     assert line is not None
     parted, _, measured = line.partition(" At 64 users ")
     assert parted == "Up to about 4 users no clear difference, from about 8 on virtual serves more."
@@ -425,7 +430,7 @@ def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks(
         r" Limited then by the load \(20 users\)\.",
         measured,
     ), measured
-    assert words.decision(recorded.analysed(run)) is None
+    assert decision_sentence(recorded.analysed(run)) is None
 
 
 @pytest.mark.parametrize("verdict", ["equivalent", "inconclusive"])
@@ -435,13 +440,13 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     analysis = recorded.analysed(with_curve)
     primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
-    line = words.decision(analysis)
+    line = decision_sentence(analysis)
     assert line is not None
     assert line.endswith(
         "At 64 users the blocks show no difference in throughput larger than 6 % (0.980× to 1.060×, 3 blocks)."
     )
     primary.ratio, primary.low, primary.high = 0.951, 0.921, 0.982
-    line = words.decision(analysis)
+    line = decision_sentence(analysis)
     assert line is not None
     assert line.endswith("the blocks show a difference, but not clearly beyond 5 % (0.921× to 0.982×, 3 blocks).")
 
@@ -456,12 +461,12 @@ def test_where_more_users_show_another_outcome_the_decision_says_how_to_measure_
     analysis = recorded.analysed(with_curve)
     primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, "equivalent"
-    line = words.decision(analysis)
+    line = decision_sentence(analysis)
     assert line is not None
     assert line.endswith("blocks). With more users the curve has virtual ahead: --users 32 measures there.")
 
 
 @pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])
 def test_a_search_that_did_not_see_both_level_off_claims_no_knee(ended: Ended) -> None:
-    assert "knee" in words.sentences(curve(doubled(PARTING)), VARIANTS)[-1]
-    assert "knee" not in " ".join(words.sentences(curve(doubled(PARTING), ended), VARIANTS))
+    assert "knee" in curve_sentences.sentences(curve(doubled(PARTING)), VARIANTS)[-1]
+    assert "knee" not in " ".join(curve_sentences.sentences(curve(doubled(PARTING), ended), VARIANTS))

@@ -19,7 +19,8 @@ from tests.support import recorded
 from tests.support.cli_call import Called
 from tests.unit.test_kubernetes_job import CRON_JOB
 from tests.unit.test_kubernetes_target import deployment
-from vtlab import __version__, results
+from vtlab import __version__
+from vtlab.runs import store
 
 Json = dict[str, Any]
 Mac = Callable[..., Called]
@@ -165,9 +166,9 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
     refused = mac("run", "blocking", "--target", "moon")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: no such target")
     run = recorded.run(blocks=2)
-    folder = results.create(tmp_path / "run", run.manifest)
+    folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
     assert mac("report", folder).code == 0
     assert (folder / "report.html").is_file()
 
@@ -181,7 +182,7 @@ def test_what_would_run_on_the_machine_is_refused(mac: Mac, tmp_path: Path, comm
 
 
 def test_a_run_of_another_machine_is_not_resumed(mac: Mac, tmp_path: Path) -> None:
-    folder = results.create(tmp_path / "run", recorded.run(blocks=1).manifest)
+    folder = store.create(tmp_path / "run", recorded.run(blocks=1).manifest)
     refused = mac("resume", folder)
     assert refused.code == 3
     assert "only where that is Linux" in refused.err
@@ -204,7 +205,7 @@ def test_a_run_in_a_cluster_replaces_pods_and_leaves_nothing(mac: Mac, tmp_path:
     assert len(made) == len(removed) == 1
     assert list((tmp_path / ".processes").iterdir()) == []
     (folder,) = tmp_path.glob("*-blocking")
-    assert results.read(folder).manifest.versions["vtlab"] == __version__
+    assert store.read(folder).manifest.versions["vtlab"] == __version__
 
 
 def test_a_folder_in_which_another_vtlab_measures_is_refused(mac: Mac, tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, VALUES, panels
-from vtlab.analysis import statistics
+from vtlab.analysis.statistics import paired
 from vtlab.catalogue import published, rules
-from vtlab.catalogue.dashboards import queries as queries_of_runs
-from vtlab.catalogue.dashboards import substitute
-from vtlab.catalogue.dashboards.verdict import HOW_SURE
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import queries as queries_of_runs
+from vtlab.dashboards import substitute
+from vtlab.dashboards.verdict import HOW_SURE
 from vtlab.host import tools
 
 
@@ -43,7 +43,7 @@ def test_every_query_parses(tmp_path: Path) -> None:
 
 
 def test_a_latency_that_the_verdict_does_not_have_is_not_made_up(tmp_path: Path) -> None:
-    """Nothing is computed in its place: it had not settled (NaN), or there were too few requests for a percentile."""
+    """A latency had not settled (NaN), or there were too few requests for a percentile: nothing takes its place."""
     of_run = 'testid="20261121T212016Z-blocking"'
     means, p99s = ("1", "1", "NaN"), ("2", "NaN", "NaN")
     series = [
@@ -112,7 +112,7 @@ def test_a_load_that_is_served_is_no_bound_that_stands_out(tmp_path: Path) -> No
 def assert_queries(
     folder: Path, series: Sequence[Mapping[str, str]], expected: Mapping[str, Mapping[str, float]]
 ) -> None:
-    """That Prometheus answers each query so, of these series."""
+    """Asserts that Prometheus answers each query so from these series."""
     tests = [
         {
             "expr": promql,
@@ -154,7 +154,7 @@ def test_a_limit_is_that_of_the_windows() -> None:
 
 
 def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
-    """Of three variants, too: which end belongs to which ratio is never a guess."""
+    """Three variants are no exception: it is never a guess which end belongs to which ratio."""
     tables = {panel["title"]: panel for panel in panels("verdict")}
     sure = tables[HOW_SURE]
     assert len(sure["targets"]) == 4
@@ -163,18 +163,18 @@ def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
     text = json.dumps(tables["Verdict"]["targets"])
     assert "vtlab_comparison_low" not in text
     assert "vtlab_comparison_high" not in text
-    assert f"up to {100 * statistics.MARGIN:g} % do not count" in HOW_SURE
+    assert f"up to {100 * paired.MARGIN:g} % do not count" in HOW_SURE
 
 
 def test_recorded_series_exist() -> None:
-    """What a dashboard takes from the rules is recorded by them."""
+    """The rules record each series that a dashboard takes from them."""
     used = set(re.findall(r"vtlab:\w+:\w+", json.dumps(list(DOCUMENTS.values()))))
-    recorded = {rule.get("record") for group in json.loads(rules.text())["groups"] for rule in group["rules"]}
+    recorded = {rule.get("record") for group in json.loads(rules.rules_json())["groups"] for rule in group["rules"]}
     assert used <= recorded
 
 
 def test_published_series_exist() -> None:
-    """What a dashboard shows of the verdict is written by vtlab, and all that vtlab writes is shown."""
+    """vtlab writes each figure of the verdict that a dashboard shows, and a dashboard shows each that vtlab writes."""
     used = set(re.findall(r"\bvtlab_\w+", json.dumps(list(DOCUMENTS.values()))))
     assert used == PUBLISHED.keys() - {"vtlab_verdict_margin"}
 

@@ -1,4 +1,4 @@
-"""The dashboards: as their program writes them, and what all of their panels must have."""
+"""The dashboards as their program writes them, and the rules for all of their panels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, panels
-from vtlab import session
 from vtlab.catalogue import palette
-from vtlab.catalogue.dashboards import frame, style
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.model import experiment
-from vtlab.planning import further
+from vtlab.dashboards import frame, style
+from vtlab.model import experiment_files
+from vtlab.planning import extra_variants
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
 VARIANTS = ["platform", "virtual", "virtual-jdk21", "reactive", "pool-250", "virtual-pool50", "platform-1000"]
@@ -32,7 +32,7 @@ each_panel = pytest.mark.parametrize("panel", PANELS)
 
 
 def values_of(anything: Any, key: str) -> Iterator[Any]:
-    """Everything under this key, however deep."""
+    """Returns each value under this key, however deep."""
     if isinstance(anything, dict):
         for name, value in anything.items():
             if name == key:
@@ -44,7 +44,7 @@ def values_of(anything: Any, key: str) -> Iterator[Any]:
 
 
 def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """(kind of matcher, what it matches, properties)."""
+    """Returns (kind of matcher, what it matches, properties)."""
     return [
         (
             override["matcher"]["id"],
@@ -86,7 +86,7 @@ def test_says_that_it_is_generated(name: str) -> None:
 
 @each_dashboard
 def test_no_grafana_ids_are_exported(name: str) -> None:
-    """No numeric id, no version: a Grafana gives these itself."""
+    """Grafana gives numeric ids and versions itself."""
     document = DOCUMENTS[name]
     assert document.get("id") is None
     assert document.get("version") is None
@@ -105,7 +105,7 @@ def test_ids_are_unique(name: str) -> None:
 
 @each_dashboard
 def test_panels_do_not_overlap(name: str) -> None:
-    """On a grid of 24 columns."""
+    """The grid has 24 columns."""
     taken: set[tuple[int, int]] = set()
     for panel in DOCUMENTS[name]["panels"]:
         at = panel["gridPos"]
@@ -125,7 +125,7 @@ def test_links_keep_time_and_variables(name: str) -> None:
 
 @each_dashboard
 def test_variables_are_the_same(name: str) -> None:
-    """Else a link would lose one."""
+    """A link would lose a variable that the other dashboard lacks."""
     variables = DOCUMENTS[name]["templating"]["list"]
     assert [variable["name"] for variable in variables] == VARIABLES
     assert variables == DOCUMENTS["verdict"]["templating"]["list"]
@@ -199,7 +199,7 @@ def test_rates_are_over_the_rate_interval(panel: dict[str, Any]) -> None:
 
 
 def is_in_windows(promql: str) -> bool:
-    """Whether a query has values in measured windows only, and only of what lies in them."""
+    """Tells whether a query has values in measured windows only, and only of what lies in them."""
     begins = 'k6_trial_window_start{[^}]*phase="measure"}\\[1h\\]\\) \\+ 3000 <= 1000 \\* time\\(\\)'
     return bool(
         re.search(rf"and on \(namespace, variant\) max by \(namespace, variant\) \(+last_over_time\({begins}", promql)
@@ -248,7 +248,7 @@ def test_figures_are_of_the_whole_run(panel: dict[str, Any]) -> None:
 
 @each_panel
 def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
-    """The same in every panel, and no other series' one."""
+    """A variant has the same colour in every panel, and no other series has it."""
     of_series = overrides(panel)
     fixed = {name: properties.get("color", {}).get("fixedColor") for _, name, properties in of_series}
     colours = {name: colour for name, colour in fixed.items() if colour}
@@ -261,7 +261,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
             ]
             # The last match counts. (Alerts have their own colour under any name.)
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
-            assert counts[-1] == palette.known(variant), variant
+            assert counts[-1] == palette.known_colour(variant), variant
     allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}
     allowed |= {*style.RESOURCES.values(), *style.STATES.values(), *palette.VARIANTS}
     assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", json.dumps(panel["fieldConfig"]))) <= allowed
@@ -269,28 +269,28 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
 
 def test_a_variant_has_the_same_colour_in_every_dashboard_and_report() -> None:
     assert style.VARIANTS == palette.VARIANTS
-    assert palette.of(["platform", "virtual"]) == [palette.ORANGE, palette.BLUE]
-    assert len(set(palette.of(["virtual-a", "virtual-b", "platform"]))) == 3
-    assert palette.of(["virtual-a", "virtual"])[1] == palette.BLUE
-    assert palette.of(["virtual", "reactive", "virtual-jdk25"])[:2] == [palette.BLUE, palette.PURPLE]
-    assert len(set(palette.of(["virtual", "reactive", "virtual-jdk25"]))) == 3, (
+    assert palette.colours(["platform", "virtual"]) == [palette.ORANGE, palette.BLUE]
+    assert len(set(palette.colours(["virtual-a", "virtual-b", "platform"]))) == 3
+    assert palette.colours(["virtual-a", "virtual"])[1] == palette.BLUE
+    assert palette.colours(["virtual", "reactive", "virtual-jdk25"])[:2] == [palette.BLUE, palette.PURPLE]
+    assert len(set(palette.colours(["virtual", "reactive", "virtual-jdk25"]))) == 3, (
         "another one's colour is not given twice"
     )
 
 
-@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
-    variants = experiment.load(name, session.EXPERIMENTS).variants
-    colours = [palette.known(variant) for variant in variants]
+    variants = experiment_files.load(name, EXPERIMENTS).variants
+    colours = [palette.known_colour(variant) for variant in variants]
     assert None not in colours
     assert len(set(colours)) == len(variants)
-    assert palette.of(variants) == colours
+    assert palette.colours(variants) == colours
 
 
 def test_what_with_adds_has_a_colour_of_its_own() -> None:
-    planned = experiment.load("blocking", session.EXPERIMENTS)
-    variants = further.with_more(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
-    assert len({palette.known(variant) for variant in variants} - {None}) == 6
+    planned = experiment_files.load("blocking", EXPERIMENTS)
+    variants = extra_variants.with_extra_variants(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
+    assert len({palette.known_colour(variant) for variant in variants} - {None}) == 6
 
 
 def test_colours_differ() -> None:

@@ -10,7 +10,8 @@ from tests.support import recorded
 from tests.unit.test_words import LOAD, OUT_OF_MEMORY, RUN, THREADS
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Inside
-from vtlab.report import decision, words
+from vtlab.report.words import decision
+from vtlab.report.words.headline import headline
 
 OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
 CLEAR: dict[str, Any] = {"ratio": 4.96, "low": 4.9, "high": 5.0, "is_lower_bound": False, "verdict": "faster"}
@@ -104,25 +105,26 @@ def changed(comparison: dict[str, Any], platform: Bottleneck = THREADS, virtual:
     ],
 )  # fmt: skip
 def test_decisions(analysis: Analysis, text: str) -> None:
-    assert decision.of(analysis).text == text
+    assert decision.decide(analysis).text == text
 
 
 def test_a_run_that_is_not_valid_has_no_decision_whatever_its_figures_say() -> None:
     short = recorded.analysed(recorded.run(blocks=3, planned=6))
-    assert decision.of(recorded.changed(short, CLEAR)).text == "No decision: 3 of 6 planned blocks count."
-    assert decision.of(recorded.analysed(recorded.run(blocks=0, planned=6))).lead == "No decision"
+    assert decision.decide(recorded.changed(short, CLEAR)).text == "No decision: 3 of 6 planned blocks count."
+    assert decision.decide(recorded.analysed(recorded.run(blocks=0, planned=6))).lead == "No decision"
 
 
 def test_of_other_variants_it_names_the_better_one() -> None:
     names = {"platform": "virtual-a", "virtual": "virtual-b"}
     analysis = recorded.analysed(recorded.renamed(recorded.run("pool", blocks=3), names))
-    assert decision.of(recorded.changed(analysis, SLOWER)).text.startswith("Prefer virtual-a: virtual-b has 90 % less")
-    assert decision.of(recorded.changed(analysis, CLEAR)).lead == "Prefer virtual-b"
+    slower = decision.decide(recorded.changed(analysis, SLOWER))
+    assert slower.text.startswith("Prefer virtual-a: virtual-b has 90 % less")
+    assert decision.decide(recorded.changed(analysis, CLEAR)).lead == "Prefer virtual-b"
 
 
 @pytest.mark.parametrize("comparison", [CLEAR, SLOWER])
 def test_it_is_as_careful_as_the_headline(comparison: dict[str, Any]) -> None:
     for is_lower_bound in (True, False):
         analysis = changed({**comparison, "is_lower_bound": is_lower_bound})
-        answers = (decision.of(analysis).text.lower(), words.headline(analysis).lower())
+        answers = (decision.decide(analysis).text.lower(), headline(analysis).lower())
         assert ["at least" in answer for answer in answers] == [is_lower_bound, is_lower_bound]

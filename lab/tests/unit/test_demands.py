@@ -8,10 +8,10 @@ import pytest
 
 from tests.support import recorded
 from tests.support.phases import bound_of, measured, names, users
-from vtlab.analysis.laws.alone import service_alone
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured, demand_per_ok
+from vtlab.analysis.laws.single_user import service_alone
 from vtlab.catalogue.resources import RESOURCES
 
 

@@ -13,9 +13,9 @@ import typer
 from tests.support import picture
 from tests.support.cli_call import call
 from tests.support.versions import REPOSITORY
-from vtlab import session
 from vtlab.cli import app
-from vtlab.model import experiment
+from vtlab.model import experiment_files
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 DOCS = REPOSITORY / "docs"
 PAGES = [*(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.rglob("*.md"))]
@@ -79,7 +79,7 @@ def refuse_unknown(words: list[str]) -> None:
     command = group.commands[words[0]]
     context = command.make_context(words[0], words[1:])
     for given in context.params.get("experiments", []):
-        assert given.endswith(".json") or given in experiment.names(session.EXPERIMENTS), given
+        assert given.endswith(".json") or given in experiment_files.names(EXPERIMENTS), given
 
 
 def test_the_output_in_the_readme_is_what_vtlab_prints(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_experiments_of_the_tutorial_are_valid(tmp_path: Path) -> None:
     for block in blocks:
         file = tmp_path / f"{json.loads(block)['name']}.json"
         file.write_text(block, encoding="utf-8")
-        planned = experiment.load(str(file), session.EXPERIMENTS)
+        planned = experiment_files.load(str(file), EXPERIMENTS)
         assert f".venv/bin/vtlab run {file.name} " in (DOCS / "tutorial.md").read_text(encoding="utf-8")
         assert set(planned.variants) <= {"platform", "platform-1000", "virtual"}
 

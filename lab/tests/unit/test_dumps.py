@@ -17,9 +17,9 @@ from tests.support import recorded
 from tests.support.waiting import until
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.host import jcmd as host_jcmd
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model.records import Diagnosis, Place, Trial
-from vtlab.planning.load import Pace
+from vtlab.planning.load_call import CallPacing
 from vtlab.targets.local import dumps
 
 THREAD = {
@@ -241,7 +241,7 @@ def test_the_latency_of_the_trial_is_kept(jcmd: Callable[[str], Path], folder: P
         await_dumps(noted, 1)
         return window(begun)
 
-    diagnoses = dumps.diagnose([variant()], folder, load, {"virtual": Pace(measure=40)})
+    diagnoses = dumps.diagnose([variant()], folder, load, {"virtual": CallPacing(measure=40)})
     assert diagnoses["virtual"].latency == recorded.trial().latency.mean
     assert diagnoses["virtual"].dump_cpu is None, "this process has no thread of a JVM"
 

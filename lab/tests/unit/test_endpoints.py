@@ -11,7 +11,7 @@ import pytest
 from tests.support import jars
 from tests.support.cli_call import call
 from vtlab.model import own_file
-from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
+from vtlab.model.endpoints import Endpoint, file_text, from_mappings, from_openapi
 
 OPENAPI: dict[str, Any] = {
     "openapi": "3.0.1",
@@ -67,7 +67,7 @@ MAPPINGS: dict[str, Any] = {
 
 
 def test_openapi_tells_get_requests_with_its_examples() -> None:
-    assert of_openapi(OPENAPI) == [
+    assert from_openapi(OPENAPI) == [
         Endpoint("/petclinic/api/owners/7"),
         Endpoint("/petclinic/api/pets/{petId}", ("petId",)),
         Endpoint("/petclinic/api/report?year={year}", ("year",)),
@@ -77,7 +77,7 @@ def test_openapi_tells_get_requests_with_its_examples() -> None:
 
 
 def test_mappings_tell_the_get_requests_of_the_service_alone() -> None:
-    assert of_mappings(MAPPINGS, "/shop") == [
+    assert from_mappings(MAPPINGS, "/shop") == [
         Endpoint("/shop/home"),
         Endpoint("/shop/orders/by-id/{id}", ("id",)),
         Endpoint("/shop/orders/{id}", ("id",)),
@@ -86,11 +86,11 @@ def test_mappings_tell_the_get_requests_of_the_service_alone() -> None:
 
 @pytest.mark.parametrize("document", [None, [], "text", {}, {"paths": []}, {"paths": {"/a": None}}, {"contexts": 1}])
 def test_anything_else_tells_none(document: Any) -> None:
-    assert of_openapi(document) == []
-    assert of_mappings(document) == []
+    assert from_openapi(document) == []
+    assert from_mappings(document) == []
 
 
-@pytest.mark.parametrize("endpoints", [of_openapi(OPENAPI), of_mappings(MAPPINGS), []])
+@pytest.mark.parametrize("endpoints", [from_openapi(OPENAPI), from_mappings(MAPPINGS), []])
 def test_the_file_is_one_that_can_be_tried(endpoints: list[Endpoint], tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(file_text('a "jar".jar', endpoints, "its mappings"), encoding="utf-8")
@@ -101,7 +101,7 @@ def test_the_file_is_one_that_can_be_tried(endpoints: list[Endpoint], tmp_path: 
 
 
 def test_every_key_that_the_file_comments_on_may_be_uncommented(tmp_path: Path) -> None:
-    text = file_text("shop.jar", of_mappings(MAPPINGS), "its mappings")
+    text = file_text("shop.jar", from_mappings(MAPPINGS), "its mappings")
     start = text.index("  # - POST")
     written = text[:start] + text[start:].replace("  # - ", "  - ").replace("\n# ", "\n")
     path = tmp_path / "shop.yaml"

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.errors import BadInput
-from vtlab.model import experiment
-from vtlab.model.experiment import ClosedLoad, OpenLoad
+from vtlab.model import experiment_files
+from vtlab.model.load import ClosedLoad, OpenLoad
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
-GOOD: dict[str, Any] = json.loads((session.EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
+GOOD: dict[str, Any] = json.loads((EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
 
 
 def changed(**paths: Any) -> str:
@@ -31,9 +32,9 @@ def changed(**paths: Any) -> str:
 OLD_WINDOWS = {"warmup_users": 1, "warmup_load": "1s", "spread": "1s", "measure": "1s"}
 
 
-@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_every_committed_experiment_is_valid(name: str) -> None:
-    assert experiment.load(name, session.EXPERIMENTS).name == name
+    assert experiment_files.load(name, EXPERIMENTS).name == name
 
 
 @pytest.mark.parametrize("folder", ["k6/experiments", "helm/ci"])
@@ -47,7 +48,7 @@ def test_no_setting_opens_a_connection_while_the_pool_is_configured(folder: str)
 
 def test_the_experiments_of_the_issue_are_there() -> None:
     wanted = {"blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"}
-    assert wanted <= set(experiment.names(session.EXPERIMENTS))
+    assert wanted <= set(experiment_files.names(EXPERIMENTS))
 
 
 @pytest.mark.parametrize(
@@ -112,13 +113,13 @@ def test_the_experiments_of_the_issue_are_there() -> None:
 )
 def test_what_is_wrong_is_named_with_the_file(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        experiment.parse(text, "some/file.json")
+        experiment_files.parse(text, "some/file.json")
     assert "some/file.json" in caught.value.message
     assert message in caught.value.message
 
 
 def test_an_open_load_with_just_enough_users_is_valid_and_its_gaps_are_exponential() -> None:
-    load = experiment.parse(changed(load={"model": "open", "rate": 100, "users": 1655}), "here").load
+    load = experiment_files.parse(changed(load={"model": "open", "rate": 100, "users": 1655}), "here").load
     assert isinstance(load, OpenLoad)
     assert load.gaps == "exponential"
 
@@ -127,7 +128,7 @@ def test_an_open_load_with_just_enough_users_is_valid_and_its_gaps_are_exponenti
     ("text", "mean", "exponential"), [("0s", 0, False), ("200ms", 0.2, False), ("exp(1.5s)", 1.5, True)]
 )
 def test_a_think_time_is_constant_or_exponential(text: str, mean: float, exponential: bool) -> None:
-    load = experiment.parse(changed(load__think_time=text), "here").load
+    load = experiment_files.parse(changed(load__think_time=text), "here").load
     assert isinstance(load, ClosedLoad)
     assert (load.mean_think_time, load.is_think_time_exponential) == (mean, exponential)
 
@@ -136,12 +137,12 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_bytes(b'{"name": "\xff"}')
     with pytest.raises(BadInput, match=r"mine\.json: not valid UTF-8 at byte 10"):
-        experiment.load(str(path), session.EXPERIMENTS)
+        experiment_files.load(str(path), EXPERIMENTS)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(BadInput) as caught:
-        experiment.load("bloking", session.EXPERIMENTS)
+        experiment_files.load("bloking", EXPERIMENTS)
     assert "bloking" in caught.value.message
     assert "blocking" in caught.value.fix
 
@@ -149,13 +150,15 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 def test_a_variants_properties_are_what_makes_it() -> None:
     jdk21 = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
     variants, properties = ["platform", "virtual-jdk21"], {"virtual-jdk21": jdk21}
-    parsed = experiment.parse(changed(variants=variants, properties=properties, expected={}, load__round={}), "here")
+    parsed = experiment_files.parse(
+        changed(variants=variants, properties=properties, expected={}, load__round={}), "here"
+    )
     assert parsed.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
     assert parsed.environment_of("virtual-jdk21") == {
         "SPRING_THREADS_VIRTUAL_ENABLED": "true",
         "LAB_DATABASE_DRIVER": "8.0.33",
     }
     assert (parsed.properties_of("virtual-jdk21").java, parsed.properties_of("platform").java) == (21, None)
-    assert experiment.parse(json.dumps(parsed.document()), "there") == parsed
+    assert experiment_files.parse(json.dumps(parsed.document()), "there") == parsed
     with pytest.raises(KeyError):
         parsed.properties_of("green")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import recorded
 from tests.support.phases import bound_of, measured, names, threads_at, users
-from vtlab.analysis import mva
+from vtlab.analysis.laws import mva
 from vtlab.analysis.laws.bounds import bounds
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured, Phases

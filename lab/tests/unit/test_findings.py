@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from maintain.reference import findings as reference
 from tests.unit import test_measured_findings, test_static_findings
-from vtlab.analysis import measured_findings
+from vtlab.analysis.findings import measured
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
-from vtlab.reference import findings as reference
 
 #: What ``--with`` takes.
 THIRD_VARIANT = re.compile(r"java=\d+|pool=\d+|platform-\d+|env:[A-Z][A-Z_]*=\S+")
@@ -26,7 +26,7 @@ def of_kind(kind: str) -> set[str]:
 
 def test_a_row_without_a_test_is_left_out() -> None:
     assert of_kind("static") == set(test_static_findings.CASES)
-    assert of_kind("measured") == set(test_measured_findings.CASES) == set(measured_findings.DETECTORS)
+    assert of_kind("measured") == set(test_measured_findings.CASES) == set(measured.DETECTORS)
 
 
 def test_every_command_tries_a_third_variant_or_another_jar() -> None:

@@ -10,17 +10,21 @@ import pytest
 from tests.support import recorded
 from tests.support.cli_call import call
 from tests.support.experiments import STUB, STUB_SERVICE
-from vtlab import results, services, session
+from vtlab import services
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Java
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service, load
-from vtlab.planning import further, plan
+from vtlab.planning import extra_variants, planned_runs
+from vtlab.runs import store
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
 from vtlab.services import process
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
 
@@ -33,7 +37,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def added(old: Path, exp: Experiment | None = None) -> Experiment:
-    return further.with_more(exp or recorded.experiment(), [f"jar={old}"])
+    return extra_variants.with_extra_variants(exp or recorded.experiment(), [f"jar={old}"])
 
 
 def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path) -> None:
@@ -78,9 +82,9 @@ def test_anything_else_is_refused(old: Path) -> None:
     exp = recorded.experiment()
     for text, words in (("old.jar", "no such variant"), ("jar=", "no such variant"), ("jar=x", "no such file")):
         with pytest.raises(BadInput, match=words):
-            further.with_more(exp, [text])
+            extra_variants.with_extra_variants(exp, [text])
     with pytest.raises(BadInput, match="is no name for a further variant"):
-        further.with_more(exp, [f"jar={old}", f"jar={old}"])
+        extra_variants.with_extra_variants(exp, [f"jar={old}", f"jar={old}"])
 
 
 def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:
@@ -116,9 +120,9 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
 def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
     old: Path, tmp_path: Path, invented_tools: Path
 ) -> None:
-    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(plan.runs([added(old)], []), options, "x")
-    before = results.read(folder).manifest.versions["app of platform-old"]
+    options = Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    folder = create_runs(planned_runs.runs([added(old)], []), options, "x")
+    before = store.read(folder).manifest.versions["app of platform-old"]
     assert before.startswith("old.jar (")
     old.write_bytes(b"changed")
     done = call("resume", folder)
@@ -129,8 +133,8 @@ def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
 def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(plan.runs([recorded.experiment()], []), options, "x")
+    options = Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     monkeypatch.setattr(tools, "find_java", lambda *_, **__: tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor"))
     done = call("resume", folder)
     assert (done.code, "java was 25.0.1" in done.err) == (2, True), done
@@ -146,9 +150,9 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
     old.unlink()
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
         services.other_builds(gone, SERVICE)
-    options = session.Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
+    options = Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
     with pytest.raises(BadInput, match="in a cluster no jar is started"):
-        session.create_runs(plan.runs([stub.model_copy(update={"service": None})], []), options, "x")
+        create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")
 
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
@@ -180,7 +184,7 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
         expected=None,
         windows={"measure": "5s", "measure_by_variant": {"virtual": "10s"}},
     )
-    more = further.with_more(exp, [addition])
+    more = extra_variants.with_extra_variants(exp, [addition])
     properties = more.properties_of(name)
     assert (more.variants, properties.threads) == (["platform", "virtual", name], threads)
     assert (properties.java, properties.settings) == (java, settings)
@@ -194,7 +198,7 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
 def test_an_addition_keeps_what_its_base_has() -> None:
     of_base = {"threads": "virtual", "java": 25, "settings": {"A": "1"}, "jvm_flags": ["-XX:+UseZGC"]}
     exp = recorded.experiment(properties={"virtual": of_base})
-    more = further.with_more(exp, ["env:B=2", "java=21"])
+    more = extra_variants.with_extra_variants(exp, ["env:B=2", "java=21"])
     with_b, on_21 = more.properties_of("virtual-b-2"), more.properties_of("virtual-jdk21")
     assert (with_b.java, with_b.settings, with_b.jvm_flags) == (25, {"A": "1", "B": "2"}, ["-XX:+UseZGC"])
     assert (on_21.java, on_21.settings) == (21, {"A": "1"})
@@ -205,6 +209,6 @@ def test_an_addition_keeps_what_its_base_has() -> None:
 )
 def test_what_is_no_addition_names_those_that_are(addition: str) -> None:
     with pytest.raises(BadInput) as caught:
-        further.with_more(recorded.experiment(), [addition])
+        extra_variants.with_extra_variants(recorded.experiment(), [addition])
     assert addition in caught.value.message
-    assert further.KINDS in caught.value.fix
+    assert extra_variants.KINDS in caught.value.fix

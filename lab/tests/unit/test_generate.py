@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import generate
-from vtlab.generate import File, Folder
+from maintain import generate
+from maintain.generate import File, Folder
 
 TABLE = (
     File("a/schema.json", lambda: "{}\n"),

@@ -1,4 +1,4 @@
-"""What a run that is short or undecided says about how long more would take."""
+"""The advice that a short or undecided run gives, with the time that more blocks would take."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from tests.support import recorded
 from vtlab.model.records import Block, Diagnosis
-from vtlab.report import hints
+from vtlab.report.words import hints
 
 
 def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
-    quick = hints.quick(recorded.analysed(recorded.run(blocks=3)))
+    quick = hints.quick_look(recorded.analysed(recorded.run(blocks=3)))
     assert quick == "Quick look: n = 3, fewer than 6 blocks; a full run of 6 blocks takes about 7 minutes."
 
 
@@ -26,12 +26,12 @@ def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() ->
     lit = bare.model_copy(update={"light": [light], "diagnosis": {"virtual": dumps}})
 
     def seconds(block: Block) -> float:
-        return hints._beside(recorded.analysed(replace(run, blocks=[block, *run.blocks[1:]])))
+        return hints._extra_seconds(recorded.analysed(replace(run, blocks=[block, *run.blocks[1:]])))
 
     longest = max(t.drained - t.begin for b in run.blocks for t in b.trials if t.variant == "virtual") / 1000
     others = seconds(bare)
     assert seconds(lit) - others == pytest.approx(300 + longest)
-    quick = str(hints.quick(recorded.analysed(replace(run, blocks=[lit, *run.blocks[1:]]))))
+    quick = str(hints.quick_look(recorded.analysed(replace(run, blocks=[lit, *run.blocks[1:]]))))
     assert quick.endswith("a full run of 6 blocks takes about 12 minutes.")
 
 
@@ -40,4 +40,4 @@ def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() ->
     [(0.2, "1 second"), (40, "40 seconds"), (59.8, "1 minute"), (720, "12 minutes"), (9000, "2.5 hours")],
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert hints.duration(seconds) == text
+    assert hints.time_in_words(seconds) == text

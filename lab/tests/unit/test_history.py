@@ -11,17 +11,18 @@ import pytest
 from tests.support import golden_files, recorded
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS, Outline
-from vtlab import history, results
+from vtlab import history
 from vtlab.analysis.verdict import analyse_all
 from vtlab.model.run import Run
-from vtlab.report import history as report
-from vtlab.report.history import Entry
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
+from vtlab.runs import store
 
 
-def store(folder: Path, run: Run) -> None:
-    results.create(folder, run.manifest)
+def stored(folder: Path, run: Run) -> None:
+    store.create(folder, run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
 
 
 def measured(day: int, ratio: float = 1.0, **changes: Any) -> Run:
@@ -33,16 +34,16 @@ def measured(day: int, ratio: float = 1.0, **changes: Any) -> Run:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "results"
-    store(root / "c", measured(3, ratio=0.9))
-    store(root / "a", measured(1))
-    store(root / "b", measured(2, blocks=3, planned=6))
+    stored(root / "c", measured(3, ratio=0.9))
+    stored(root / "a", measured(1))
+    stored(root / "b", measured(2, blocks=3, planned=6))
     for cpu in (0.5, 1.0):
         exp = recorded.experiment(limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
         name = f"threads@{cpu:g}cpu"
-        store(root / "both" / name, recorded.run(experiment=exp, blocks=2, run_id=name, name=name))
+        stored(root / "both" / name, recorded.run(experiment=exp, blocks=2, run_id=name, name=name))
     (root / ".vtlab").mkdir()
     (root / "broken").mkdir()
-    (root / "broken" / results.MANIFEST).write_text("{", encoding="utf-8")
+    (root / "broken" / store.MANIFEST).write_text("{", encoding="utf-8")
     (root / "empty").mkdir()
     return root
 
@@ -81,8 +82,8 @@ def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
 
 def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
     entries, _ = history.read(root)
-    (pool,) = [of for of in report.group(entries) if of.title.startswith("hikaricp")]
-    chart = report.chart(pool.entries, "a title")
+    (pool,) = [of for of in run_history.group(entries) if of.title.startswith("hikaricp")]
+    chart = run_history.ratio_chart(pool.entries, "a title")
     assert chart is not None
     label = re.search(r'aria-label="([^"]*)"', chart)
     assert label is not None
@@ -95,17 +96,17 @@ def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
 
 
 def test_every_kind_of_run_has_its_place() -> None:
-    lines = report.group([Entry(name, analysis) for name, run in RUNS.items() for analysis in analyse_all([run])])
-    text = report.render("results", lines, {"x": NASTY})
+    lines = run_history.group([Entry(name, analysis) for name, run in RUNS.items() for analysis in analyse_all([run])])
+    text = run_history.render("results", lines, {"x": NASTY})
     assert Outline(text).open == []
     assert "<script>" not in text
     assert sum(len(of.entries) for of in lines) == len(RUNS)
 
 
 def test_a_line_without_a_ratio_has_no_chart() -> None:
-    lines = report.group([Entry("none", analyse_all([RUNS["none"]])[0])])
-    assert report.chart(lines[0].entries, "") is None
-    assert "None of these runs has a ratio." in report.render("results", lines, {})
+    lines = run_history.group([Entry("none", analyse_all([RUNS["none"]])[0])])
+    assert run_history.ratio_chart(lines[0].entries, "") is None
+    assert "None of these runs has a ratio." in run_history.render("results", lines, {})
 
 
 def test_bad_input_ends_with_2(root: Path, tmp_path: Path) -> None:

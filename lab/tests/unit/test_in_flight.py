@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tests.support.played import RUN
-from vtlab.model.records import K6Document
-from vtlab.targets.in_flight import fill_in_flight_before
+from tests.support.recorded_runs import RUN
+from vtlab.model.k6_documents import K6Document
+from vtlab.prometheus.in_flight import fill_in_flight_before
 
 
 def test_what_the_other_server_still_works_on_counts() -> None:

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from tests.support import recorded
-from vtlab import jmh, report, reproductions
+from vtlab import jmh, reproductions
 from vtlab.errors import BadInput
+from vtlab.runs.report import write_files
 
 
 def result(name: str, executor: str, score: float, error: float | str = 1.5, **params: str) -> dict[str, Any]:
@@ -79,11 +80,11 @@ def test_what_is_no_result_is_refused(tmp_path: Path, content: str) -> None:
 
 def test_the_reports_of_a_directory_show_what_jmh_measured_there(tmp_path: Path) -> None:
     analyses = [recorded.analysed(recorded.run(blocks=1))]
-    report.write(tmp_path, analyses)
+    write_files(tmp_path, analyses)
     for name in ("report.html", "report.md"):
         assert "by JMH" not in (tmp_path / name).read_text(encoding="utf-8")
     written(tmp_path, result("waits", "virtual", 51.2))
-    report.write(tmp_path, analyses)
+    write_files(tmp_path, analyses)
     assert "<h2>001: 500 tasks on an executor, by JMH</h2>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "| waits | virtual | 54 ms | 50 ms | 51.2 ms |" in (tmp_path / "report.md").read_text(encoding="utf-8")
 

@@ -12,11 +12,12 @@ import pytest
 from tests.support import golden_files, recorded
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS
-from vtlab import report, results
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Run
-from vtlab.report import junit
+from vtlab.report.pages import junit, markdown
+from vtlab.runs import store
+from vtlab.runs.report import write_files
 
 HOLDS, BROKEN = "throughput(virtual/platform) >= 1.9", "throughput(virtual/platform) >= 2.5"
 #: Of Ant's schema: the attributes that an element must have, and those that it may have.
@@ -45,7 +46,7 @@ PATTERNS = {
 
 
 def check_schema(element: ET.Element) -> None:
-    """``element`` and what is in it are as the schemas of Ant and of Jenkins' xUnit (junit-10) both want it."""
+    """Checks an element and its children against the schemas of Ant and of Jenkins' xUnit (junit-10)."""
     names, must = set(element.attrib), MUST.get(element.tag, set())
     assert must <= names <= must | MAY.get(element.tag, set()), element.tag
     children = "".join(f"{child.tag} " for child in element)
@@ -62,7 +63,7 @@ def document(*runs: Run) -> ET.Element:
 
 
 def outcomes(suite: ET.Element) -> dict[str, str]:
-    """What each test case came to."""
+    """Returns the outcome of each test case."""
     return {case.attrib["name"]: case[0].tag if len(case) else "passed" for case in suite.iter("testcase")}
 
 
@@ -148,10 +149,10 @@ def test_what_others_wrote_stays_xml() -> None:
 
 def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
     run = asserting(HOLDS, BROKEN)
-    folder = results.create(tmp_path / "run", run.manifest)
+    folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
-    report.write(folder, verdict.analyse_all([results.read(folder)]))
+        store.append_block(folder, block)
+    write_files(folder, verdict.analyse_all([store.read(folder)]))
     before = (folder / "junit.xml").read_bytes()
     (folder / "junit.xml").unlink()
     assert call("report", folder).code == 0
@@ -160,6 +161,6 @@ def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "line"), [(HOLDS, "- ✓ threads: {} holds: "), (BROKEN, "- ✗ threads: {} does not")])
 def test_the_summary_has_each_assertion_before_the_details(text: str, line: str) -> None:
-    summary = report.markdown.render(verdict.analyse_all([asserting(text)]))
-    shown = report.markdown.escaped(line.format(text))
+    summary = markdown.render(verdict.analyse_all([asserting(text)]))
+    shown = markdown.escaped(line.format(text))
     assert shown.removeprefix("\\") in summary[: summary.index("## ")]

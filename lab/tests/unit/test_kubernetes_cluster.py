@@ -18,8 +18,9 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import MaxRetryError
 
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
-from vtlab.targets.kubernetes import cluster as api
-from vtlab.targets.kubernetes.cluster import Cluster, Copying, ReleaseRef
+from vtlab.targets.kubernetes.api import connection
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 
@@ -64,7 +65,7 @@ def test_an_absent_api_server_is_waited_for(real: Callable[[], Cluster], monkeyp
 
 
 def test_an_api_server_that_stays_away_is_said(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "PATIENCE", 0.1)
+    monkeypatch.setattr(connection, "PATIENCE", 0.1)
     with pytest.raises(PrerequisiteMissing, match=r"API server at http://127\.0\.0\.1:9 does not answer"):
         real().pods("a=b")
 
@@ -148,7 +149,7 @@ def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     certificate.write_text("a certificate", encoding="utf-8")
     monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_TOKEN_FILENAME", str(token))
     monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_CERT_FILENAME", str(certificate))
-    monkeypatch.setattr(api, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.setattr(connection, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
@@ -172,10 +173,10 @@ def test_in_a_pod_the_service_account_is_the_user(pod: Path, monkeypatch: pytest
         raise ApiException(status=403)
 
     monkeypatch.setattr(client.ApiClient, "call_api", asked)
-    there = Cluster(RELEASE)
-    assert there.inside
+    cluster = Cluster(RELEASE)
+    assert cluster.inside
     with pytest.raises(PrerequisiteMissing, match="does not let you list pods"):
-        there.pods("a=b")
+        cluster.pods("a=b")
     assert headers == [("https://10.0.0.1:443/api/v1/namespaces/ns/pods?labelSelector=a%3Db", "bearer of-the-pod")]
     assert RELEASE.with_context() == RELEASE, "there is no context to name"
 
@@ -190,9 +191,9 @@ def test_in_a_pod_a_kubeconfig_comes_first(
     if named == "variable":
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     elif named == "file":
-        monkeypatch.setattr(api, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
-    there = Cluster(ReleaseRef("here" if named == "context" else None, "ns", "lab"))
-    assert (there.inside, there.server) == (False, "http://127.0.0.1:9")
+        monkeypatch.setattr(connection, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
+    cluster = Cluster(ReleaseRef("here" if named == "context" else None, "ns", "lab"))
+    assert (cluster.inside, cluster.server) == (False, "http://127.0.0.1:9")
 
 
 def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:

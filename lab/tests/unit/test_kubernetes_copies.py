@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,24 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
-from tests.unit.test_kubernetes_selection import named, policies
+from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
+from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, services, session, shipped
+from vtlab import own_experiment, own_service, services, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
-from vtlab.planning.plan import PlannedRun
-from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
-from vtlab.targets.kubernetes.cluster import (
-    COPY_RIGHTS,
-    MONITORING_RIGHTS,
-    POLICY_RIGHTS,
-    RESIZE,
-    Copying,
-    ReleaseRef,
-    Right,
-)
-from vtlab.targets.prometheus import NotScraped, Prometheus
+from vtlab.planning.planned_runs import PlannedRun
+from vtlab.prometheus.queries import NotScraped, Prometheus
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
+from vtlab.targets.kubernetes import cluster_prometheus, doctor, job, target
+from vtlab.targets.kubernetes.api import labels, run_objects, watch
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, Right
+from vtlab.targets.kubernetes.copies import facts, k6_job, reference
+from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies.environment import jvm_flags
+from vtlab.targets.kubernetes.copies.original import from_deployment
 
 Json = dict[str, Any]
 
@@ -52,10 +53,10 @@ class Namespace(FakeCluster):
 
     def create_config_map(self, body: Json) -> None:
         self.done.append(f"create {body['metadata']['name']}")
-        self.found_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
+        self.listed_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
 
     def create(self, body: Json) -> None:
-        assert self.found_config_maps, "the ConfigMap, which owns it, is made first"
+        assert self.listed_config_maps, "the ConfigMap, which owns it, is made first"
         self.made.append(body)
 
     def annotate_pods(self, name: str, *_: str) -> None:
@@ -88,17 +89,17 @@ def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
         fake.release = ref
         return fake
 
-    for module in (copies, target, doctor):
+    for module in (facts, target, doctor):
         monkeypatch.setattr(module, "Cluster", opened)
     return fake
 
 
-SAID: list[str] = []
+MESSAGES: list[str] = []
 
 
 def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
-    SAID.clear()
-    return target.kubernetes_target(folder, folder, SHOPS, "run", SAID.append)
+    MESSAGES.clear()
+    return target.kubernetes_target(folder, folder, SHOPS, "run", MESSAGES.append)
 
 
 @pytest.fixture
@@ -117,27 +118,27 @@ def start(running: target.KubernetesTarget, attempt: int = 1) -> None:
 
 
 def test_facts_are_the_copies(namespace: Namespace) -> None:
-    facts = copies.facts(SHOPS, SHOP, EXPERIMENT)
-    assert facts.versions["app"] == "registry.example/shop:1.4"
-    assert (facts.versions["agent"], facts.versions["k6"]) == ("agent:1", "k6:1")
-    assert facts.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
-    assert facts.versions["pod template"] == pod_copy.of_deployment(SHOP, DEPLOYMENT).digest
-    assert facts.machine["deployment"] == "shop"
-    assert release.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
+    described = facts.collect(SHOPS, SHOP, EXPERIMENT)
+    assert described.versions["app"] == "registry.example/shop:1.4"
+    assert (described.versions["agent"], described.versions["k6"]) == ("agent:1", "k6:1")
+    assert described.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
+    assert described.versions["pod template"] == from_deployment(SHOP, DEPLOYMENT).digest
+    assert described.machine["deployment"] == "shop"
+    assert cluster_prometheus.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
 
 
 def test_a_manifest_brings_the_same_copies_back() -> None:
     assert ReleaseRef.from_manifest(SHOPS.document()) == SHOPS
-    measured = copies.measured_in(ReleaseRef("c", "shops", "lab"), COPYING, SHOP)
+    measured = reference.for_service(ReleaseRef("c", "shops", "lab"), COPYING, SHOP)
     assert measured == ReleaseRef("c", "shops", "shop", COPYING)
     sample = ReleaseRef("c", "lab", "lab")
-    assert copies.measured_in(sample, COPYING, Service(name="s", jar="s.jar")) == sample
+    assert reference.for_service(sample, COPYING, Service(name="s", jar="s.jar")) == sample
 
 
 def test_a_deployment_that_is_not_there_is_said(namespace: Namespace) -> None:
     namespace.deployments = {}
     with pytest.raises(PrerequisiteMissing, match="no Deployment shop in namespace shops") as missing:
-        copies.facts(SHOPS, SHOP, EXPERIMENT)
+        facts.collect(SHOPS, SHOP, EXPERIMENT)
     assert "kubectl -n shops get deployments" in missing.value.fix
 
 
@@ -150,7 +151,7 @@ def test_a_deployment_that_is_not_there_is_said(namespace: Namespace) -> None:
 )
 def test_what_copies_lack_is_refused(namespace: Namespace, service: Service, experiment: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        copies.facts(SHOPS, service, experiment)
+        facts.collect(SHOPS, service, experiment)
 
 
 @pytest.mark.usefixtures("started")
@@ -158,7 +159,7 @@ def test_each_variant_has_a_deployment_and_a_service_that_go_with_the_run(namesp
     with measuring(tmp_path) as running:
         start(running)
         start(running, 2)
-        name = running.cluster.release.name
+        name = running.site.cluster.release.name
         assert re.fullmatch(r"vtlab-shop-[0-9a-f]{4}", name)
         assert namespace.deleted == []
     variants = [f"{name}-platform", f"{name}-virtual"]
@@ -183,14 +184,14 @@ def test_pods_of_the_first_block_start_once(namespace: Namespace, tmp_path: Path
         for body in namespace.made
         if body["kind"] == "Deployment"
     ]
-    assert stamps == [f"{running.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
+    assert stamps == [f"{running.site.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
 
 
 @pytest.mark.usefixtures("started")
 def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
         start(running)
-    text = "\n".join(SAID)
+    text = "\n".join(MESSAGES)
     assert "copies of Deployment shop: container web, port 8081" in text
     assert "Secret shop-db" in text
     assert "the copies lack the labels app, tier" in text
@@ -202,7 +203,7 @@ def test_options_that_copies_lose_are_said(namespace: Namespace, tmp_path: Path)
     namespace.deployments = {"shop": changed(envFrom=[{"secretRef": {"name": "jvm"}}], env=[])}
     with measuring(tmp_path) as running:
         start(running)
-    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(SAID)
+    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -228,10 +229,10 @@ def test_network_policies_are_copied_only_where_there_are_any(namespace: Namespa
     namespace.of_kind["NetworkPolicy"] = policies()
     with measuring(tmp_path) as running:
         start(running)
-        name = running.cluster.release.name
+        name = running.site.cluster.release.name
     of_run = [f"{name}-{policy}" for policy in ("of-shop", "to-database", "variants", "k6")]
     assert namespace.names("NetworkPolicy") == of_run
-    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(SAID)
+    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(MESSAGES)
     assert [body["kind"] for body in namespace.made[-9:-5]] == ["NetworkPolicy"] * 4, "before the pods"
 
 
@@ -244,7 +245,7 @@ def test_network_policies_that_may_not_be_copied_are_said(namespace: Namespace, 
         start(running)
     assert namespace.names("NetworkPolicy") == []
     assert namespace.names("Deployment") != []
-    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(SAID)
+    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -261,8 +262,8 @@ def test_an_image_has_variants_without_an_original(namespace: Namespace, tmp_pat
 def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
         start(running)
-        assert running.copies is not None
-        body = job.manifest(running.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.objects.name)
+        assert running.site.copies is not None
+        body = job.manifest(running.site.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.site.objects.name)
     assert body["metadata"]["ownerReferences"][0]["uid"] == "42"
     template = body["spec"]["template"]
     assert template["metadata"]["labels"]["app.kubernetes.io/component"] == "k6"
@@ -275,19 +276,19 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     paths = {item["path"] for item in scripts["configMap"]["items"]}
     assert "block.ts" in paths
     assert "lib/plan.ts" in paths
-    (config_map,) = namespace.found_config_maps
-    assert {item["key"] for item in scripts["configMap"]["items"]} | {job.PLAN} == config_map["data"].keys()
+    (config_map,) = namespace.listed_config_maps
+    assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
-    files = generator.scripts()
+    files = k6_job.scripts()
     assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)
     assert sum(map(len, files.values())) < 512 * 1024, "a ConfigMap holds a mebibyte, with the experiment"
 
 
 def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace: Namespace, tmp_path: Path) -> None:
-    left = owned("vtlab-cart-c3d4", f"{job._host()}_{os.getpid()}-1")
-    namespace.found_config_maps = [left]
+    left = owned("vtlab-cart-c3d4", f"{labels._machine()}_{os.getpid()}-1")
+    namespace.listed_config_maps = [left]
     asked: list[str] = []
     listed = namespace.config_maps
 
@@ -303,7 +304,7 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace
 
 
 def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp_path: Path) -> None:
-    namespace.found_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
+    namespace.listed_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
     with (
         pytest.raises(PrerequisiteMissing, match="another vtlab is measuring copies of a service in namespace shops"),
         measuring(tmp_path),
@@ -315,11 +316,11 @@ def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp
 def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
     wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", "stack"))
     with pytest.raises(BadInput, match="'stack' are no labels"):
-        copies.facts(wrong, SHOP, EXPERIMENT)
+        facts.collect(wrong, SHOP, EXPERIMENT)
 
 
 def test_the_images_are_the_charts() -> None:
-    usual = copies.default()
+    usual = reference.default_copying()
     values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
     assert usual.k6_image == f"{values['k6']['image']['repository']}:{values['k6']['image']['tag']}"
     assert usual.agent_image.startswith(f"{values['image']['repository']}:")
@@ -352,8 +353,8 @@ def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
         container = {"name": "app", "env": [{"name": "JAVA_TOOL_OPTIONS", "value": flags}]}
         pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}, "status": {}}
         with measuring(tmp_path) as running:
-            running.client = Meters(tomcat, jetty)
-            return running._verified(SHOP, EXPERIMENT, variant, pod, 1).processors
+            running.site = replace(running.site, client=Meters(tomcat, jetty))
+            return running._verified(target.StartedPod(SHOP, EXPERIMENT, variant, pod), 1).processors
 
     assert verified("virtual", tomcat=-1) == 1
     assert verified("platform", tomcat=200) == 1
@@ -383,12 +384,12 @@ class Unscraped(Prometheus):
 @pytest.mark.usefixtures("namespace")
 def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
-        running.client = Unscraped(None)
+        running.site = replace(running.site, client=Unscraped(None))
         with pytest.raises(
             PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
         ) as caught:
             running._scraped("platform", 1)
-        running.client = Unscraped("1s")
+        running.site = replace(running.site, client=Unscraped("1s"))
         with pytest.raises(NotScraped):
             running._scraped("platform", 1)
     assert "--monitor-labels" in caught.value.fix
@@ -400,7 +401,7 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({"platform": pod}, {}))
     with measuring(tmp_path) as running:
         client = Unscraped("1s")
-        running.client = client
+        running.site = replace(running.site, client=client)
         monkeypatch.setattr(client, "refuse_old", lambda: None)
         monkeypatch.setattr(client, "now", lambda: 1)
         with pytest.raises(NotScraped):
@@ -409,13 +410,13 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:
-    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.of_copies(SHOPS, "shop")}
     assert list(by_name) == ["cluster", "rights", "Deployment shop", "Prometheus (prometheus-operated:9090)"]
-    assert [found.name for found in by_name.values() if found.fix] == []
+    assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
 
     namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
-    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.of_copies(SHOPS, "shop")}
     for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
         assert str(right) in by_name["rights"].state
     for right in MONITORING_RIGHTS:
@@ -449,7 +450,7 @@ def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path)
     assert isinstance(experiment.service, Service)
     assert experiment.service.deployment == "shop"
     assert experiment.limits.heap is None
-    assert "-Xss512k" in pod_copy.jvm_flags(pod_copy.of_deployment(experiment.service, DEPLOYMENT), experiment)
+    assert "-Xss512k" in jvm_flags(from_deployment(experiment.service, DEPLOYMENT), experiment)
 
 
 def test_a_load_is_searched_with_copies_that_go_with_the_search(
@@ -458,7 +459,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
     searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
-    options = session.Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
+    options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
         own_service.measure(searched, options, Console())
     assert "those of the copies went with their pods" in refused.value.fix
@@ -468,10 +469,10 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
 
 
 def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:
-    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    options = Options(1, None, tmp_path, False, cluster=SHOPS)
     jar = EXPERIMENT.model_copy(update={"service": Service(name="s", jar="s.jar")})
     with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
-        session.create_runs([PlannedRun("s", jar)], options, "s")
+        create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
         services.version(SHOP)
 
@@ -484,8 +485,8 @@ def test_what_the_charts_runner_makes_goes_with_its_pod(
         monkeypatch.setenv(name, value)
     with contextlib.suppress(BlockFault), measuring(tmp_path) as running:
         start(running)
-        (config_map,) = namespace.found_config_maps
+        (config_map,) = namespace.listed_config_maps
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "lab-runner-1-x", "uid": "7"}
         assert config_map["metadata"]["ownerReferences"] == [owner]
     monkeypatch.delenv(copies._POD_UID)
-    assert copies.own_pod() is None
+    assert copies.runner_pod() is None

@@ -1,18 +1,18 @@
-"""What doctor finds in a cluster, and what it cannot tell for lack of a right."""
+"""The prerequisites in a cluster, and those that are unknown for lack of a right."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
-from vtlab import session
 from vtlab.doctor import Prerequisite
-from vtlab.model.experiment import load
+from vtlab.model.experiment_files import load
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.targets.kubernetes import doctor
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
+from vtlab.targets.kubernetes.api.rights import MONITORING_RIGHTS, RIGHTS, Right
 
 #: The last wants another CPU limit than the release has.
-EXPERIMENTS = [load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "blocking-100ms")]
+EXPERIMENTS = [load(name, EXPERIMENTS) for name in ("blocking", "cpu", "blocking-100ms")]
 
 
 class Allowing(FakeCluster):

@@ -11,7 +11,7 @@ import pytest
 from tests.support import recorded
 from vtlab.errors import BlockFault
 from vtlab.host import machine
-from vtlab.model.records import K6Document
+from vtlab.model.k6_documents import K6Document
 from vtlab.targets.kubernetes import job
 
 CRON_JOB: dict[str, Any] = {

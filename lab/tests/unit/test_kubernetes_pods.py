@@ -1,4 +1,4 @@
-"""What a pod's status says."""
+"""The state of a pod, from its status."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vtlab.targets.kubernetes import pods
+from vtlab.targets.kubernetes.api import pods
 
 Json = dict[str, Any]
 
@@ -66,8 +66,8 @@ def test_trouble_is_named(state: Json, reason: str | None, hopeless: bool) -> No
 
 
 def test_what_the_service_did_is_told_from_what_was_done_to_its_pod() -> None:
-    def failure(found: Json) -> str:
-        trouble = pods.trouble(found)
+    def failure(pod: Json) -> str:
+        trouble = pods.trouble(pod)
         assert trouble is not None
         return trouble.failure
 

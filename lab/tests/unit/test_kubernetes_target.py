@@ -1,4 +1,4 @@
-"""What a run refuses in a cluster, and what it removes there. (The rest is tested on a real one: e2e/.)"""
+"""A run in a cluster: what it refuses, and what it removes at the end. (The rest is tested on a real one: e2e/.)"""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from typing import Any
 import pytest
 
 from tests.unit.test_kubernetes_job import CRON_JOB
-from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
-from vtlab.model.experiment import Properties, load
+from vtlab.model.experiment import Properties
+from vtlab.model.experiment_files import load
+from vtlab.planning.shipped_experiments import EXPERIMENTS
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import sample
-from vtlab.targets.kubernetes import job, release, target, watch
-from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.kubernetes import target
+from vtlab.targets.kubernetes.api import labels, watch
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.block import refuse_pressure
+from vtlab.targets.kubernetes.release import facts as release
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 SERVICE = sample.service()
-BLOCKING = load("blocking", session.EXPERIMENTS)
+BLOCKING = load("blocking", EXPERIMENTS)
 
 
 def deployment(virtual: str, **limits: str) -> dict[str, Any]:
@@ -51,14 +56,14 @@ class FakeCluster:
         k6 = copy.deepcopy(CRON_JOB)
         k6["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = "k6:1"
         self.cron = [k6]
-        self.found_jobs: list[dict[str, Any]] = []
-        self.found_config_maps: list[dict[str, Any]] = []
+        self.listed_jobs: list[dict[str, Any]] = []
+        self.listed_config_maps: list[dict[str, Any]] = []
         self.deleted: list[str] = []
         self.done: list[str] = []
-        self.found_pods: list[dict[str, Any]] = []
+        self.listed_pods: list[dict[str, Any]] = []
 
     def pods(self, _: str, namespace: str | None = None) -> list[dict[str, Any]]:
-        return self.found_pods
+        return self.listed_pods
 
     def deployment(self, name: str) -> dict[str, Any]:
         if name not in self.deployments:
@@ -72,10 +77,10 @@ class FakeCluster:
         return self.cron
 
     def jobs(self, _: str) -> list[dict[str, Any]]:
-        return self.found_jobs
+        return self.listed_jobs
 
     def config_maps(self, _: str) -> list[dict[str, Any]]:
-        return self.found_config_maps
+        return self.listed_config_maps
 
     def create_config_map(self, body: dict[str, Any]) -> None:
         self.done.append(f"create {body['metadata']['name']}")
@@ -106,7 +111,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def test_facts_are_the_releases(cluster: FakeCluster) -> None:
-    facts = release.facts(RELEASE, SERVICE, BLOCKING)
+    facts = release.collect(RELEASE, SERVICE, BLOCKING)
     assert facts.versions["app"] == "virtual-threads-lab:1"
     assert facts.versions["k6"] == "k6:1"
     assert facts.versions["chart"] == "virtual-threads-lab-0.1.0"
@@ -131,7 +136,7 @@ def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
 ) -> None:
     cluster.deployments["lab-virtual"] = changed
     with pytest.raises(BadInput) as caught:
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     assert message in caught.value.message
     assert f"--set-string {fix}" in caught.value.fix
 
@@ -144,13 +149,13 @@ def test_no_limit_and_another_heap_are_refused_too(cluster: FakeCluster) -> None
     with pytest.raises(
         BadInput, match=r"CPU limit is absent.*memory limit is absent.*heap is not -Xmx384m.*2 replicas"
     ):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeCluster) -> None:
     wanted = BLOCKING.model_copy(update={"settings": {"SERVER_TOMCAT_THREADS_MAX": "50"}})
     with pytest.raises(BadInput, match="SERVER_TOMCAT_THREADS_MAX is absent, not 50") as caught:
-        release.facts(RELEASE, SERVICE, wanted)
+        release.collect(RELEASE, SERVICE, wanted)
     assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
 
 
@@ -160,7 +165,7 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
             {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
         )
     with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     # With --reuse-values Helm keeps what null should remove, and the chart refuses a null where there is nothing.
     assert "--reset-then-reuse-values --set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
     assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
@@ -184,11 +189,11 @@ BESIDE = {
 def test_what_the_chart_gives_for_the_services_beside_is_no_setting(cluster: FakeCluster) -> None:
     for name in ("platform", "virtual"):
         give(cluster, name, **BESIDE)
-    assert release.facts(RELEASE, SERVICE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+    assert release.collect(RELEASE, SERVICE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
 
     give(cluster, "virtual", SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE="50")
     with pytest.raises(BadInput, match="sets SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE=50, which the exp") as caught:
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     assert "SPRING_DATASOURCE_URL" not in caught.value.message + caught.value.fix
 
 
@@ -196,7 +201,7 @@ def test_variants_beside_different_services_are_refused(cluster: FakeCluster) ->
     give(cluster, "platform", **BESIDE)
     give(cluster, "virtual", **{**BESIDE, "LAB_DOWNSTREAM_URL": "http://faster:8080"})
     with pytest.raises(BadInput, match="more than their threads: LAB_DOWNSTREAM_URL is http://lab-downstream:8080 and"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 @pytest.mark.parametrize("other", ["image", "flags"])
@@ -207,27 +212,27 @@ def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: Fa
     else:
         container["env"][1]["value"] += " -XX:+UseG1GC"
     with pytest.raises(BadInput, match="platform and virtual differ in more than their threads"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
     del cluster.deployments["lab-virtual"]
     with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     cluster.deployments["lab-virtual"] = deployment("true")
     cluster.cron = []
     with pytest.raises(PrerequisiteMissing, match="no CronJob of k6"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -> None:
     needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["database"]})
     with pytest.raises(PrerequisiteMissing, match="needy needs database, which the release lab does not") as caught:
-        release.facts(RELEASE, SERVICE, needy)
+        release.collect(RELEASE, SERVICE, needy)
     assert "--set database.enabled=true" in caught.value.fix
     for name in ("platform", "virtual"):
         give(cluster, name, **BESIDE)
-    assert release.facts(RELEASE, SERVICE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
+    assert release.collect(RELEASE, SERVICE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
 
 
 def test_a_variant_on_another_jdk_than_the_experiments_is_refused() -> None:
@@ -255,10 +260,10 @@ class Pressed:
 
 def test_a_node_under_pressure_rejects_the_block() -> None:
     for pressure in (None, 0.0):
-        target.refuse_pressure(Pressed(pressure), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
+        refuse_pressure(Pressed(pressure), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     pressed = Pressed(1.0)
     with pytest.raises(BlockFault, match=r"the node a\|b was under pressure"):
-        target.refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
+        refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     assert 'node=~"a|b"' in pressed.asked
     assert pressed.asked.endswith("[8s])) at 9000")
 
@@ -320,14 +325,14 @@ def enter(folder: Path) -> None:
 
 
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
-    gone = f"{job._host()}_{os.getpid()}-1"
-    cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
+    gone = f"{labels._machine()}_{os.getpid()}-1"
+    cluster.listed_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
     owner = processes.Identity.of(os.getpid())
     assert owner is not None
     # One was killed between two Jobs, and one run of this process could not remove its own.
-    cluster.found_config_maps = [
+    cluster.listed_config_maps = [
         owned("lab-vtlab-run-a1b2", gone),
-        owned("lab-vtlab-old-c3d4", f"{job._host()}_{owner.pid}-{owner.start}"),
+        owned("lab-vtlab-old-c3d4", f"{labels._machine()}_{owner.pid}-{owner.start}"),
     ]
     enter(tmp_path)
     assert cluster.deleted == [
@@ -343,22 +348,22 @@ def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
 ) -> None:
     living = processes.Identity.of(os.getppid())
     assert living is not None
-    gone = owned("lab-vtlab-old-c3d4", f"{job._host()}_{os.getpid()}-1")
-    for owner in ("another-machine_1-1", f"{job._host()}_{living.pid}-{living.start}"):
-        cluster.found_jobs, cluster.found_config_maps = [gone], [gone]
+    gone = owned("lab-vtlab-old-c3d4", f"{labels._machine()}_{os.getpid()}-1")
+    for owner in ("another-machine_1-1", f"{labels._machine()}_{living.pid}-{living.start}"):
+        cluster.listed_jobs, cluster.listed_config_maps = [gone], [gone]
         if kind == "ConfigMap":
             # Between two Jobs there is nothing else.
-            cluster.found_config_maps.append(owned("lab-vtlab-run", owner))
+            cluster.listed_config_maps.append(owned("lab-vtlab-run", owner))
         else:
             status = {"failed": 1} if kind == "ended Job" else {}
-            cluster.found_jobs.append(owned("lab-vtlab-run", owner, **status))
+            cluster.listed_jobs.append(owned("lab-vtlab-run", owner, **status))
         with pytest.raises(
             PrerequisiteMissing, match="another vtlab is measuring release lab in namespace ns"
         ) as caught:
             enter(tmp_path)
         assert f"({kind.removeprefix('ended ')} lab-vtlab-run)" in caught.value.message
-        labels = "app.kubernetes.io/managed-by=vtlab,app.kubernetes.io/instance=lab"
-        assert f"kubectl -n ns delete jobs,configmaps -l {labels}" in caught.value.fix
+        selector = "app.kubernetes.io/managed-by=vtlab,app.kubernetes.io/instance=lab"
+        assert f"kubectl -n ns delete jobs,configmaps -l {selector}" in caught.value.fix
     assert cluster.deleted == []
 
 
@@ -369,6 +374,6 @@ def test_the_config_map_is_there_before_the_pods_are_replaced_and_gone_at_the_en
         for attempt in (1, 2):
             with pytest.raises(BlockFault, match="no further"):
                 running.start(BLOCKING, 1, attempt)
-    name = running.objects.name
+    name = running.site.objects.name
     assert cluster.done == [f"create {name}", "replace lab-platform", "replace lab-platform"]
     assert cluster.deleted == [f"configmap {name}"]

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.test_kubernetes_pods import container, pod
 from tests.unit.test_kubernetes_target import FakeCluster
 from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.targets.kubernetes import job, watch
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api import labels, watch
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 Json = dict[str, Any]
 VARIANTS = ("platform", "virtual")
@@ -43,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def cluster() -> FakeCluster:
     fake = FakeCluster()
-    fake.found_pods = [of_variant(name, pod(container(), conditions=[READY])) for name in VARIANTS]
+    fake.listed_pods = [of_variant(name, pod(container(), conditions=[READY])) for name in VARIANTS]
     return fake
 
 
@@ -69,19 +69,19 @@ def fresh(cluster: FakeCluster) -> dict[str, Json]:
 
 
 def ended(cluster: FakeCluster) -> Json:
-    loaded = dict(zip(VARIANTS, cluster.found_pods, strict=False))
+    loaded = dict(zip(VARIANTS, cluster.listed_pods, strict=False))
     return watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
 
 
 def test_ready_pods_are_returned_by_their_variant(cluster: FakeCluster) -> None:
-    assert fresh(cluster) == dict(zip(VARIANTS, cluster.found_pods, strict=True))
-    done = of_job(pod(container({"terminated": {"exitCode": 0}}) | {"name": job.CONTAINER}, phase="Succeeded"))
-    cluster.found_pods.append(done)
+    assert fresh(cluster) == dict(zip(VARIANTS, cluster.listed_pods, strict=True))
+    done = of_job(pod(container({"terminated": {"exitCode": 0}}) | {"name": labels.K6_CONTAINER}, phase="Succeeded"))
+    cluster.listed_pods.append(done)
     assert ended(cluster) == done
 
 
 def test_a_missing_image_of_a_variant_is_said_at_once(cluster: FakeCluster, clock: Clock) -> None:
-    cluster.found_pods[1] = of_variant("virtual", pod(container(NO_IMAGE)))
+    cluster.listed_pods[1] = of_variant("virtual", pod(container(NO_IMAGE)))
     with pytest.raises(
         PrerequisiteMissing, match=r"virtual: its pod lab-virtual-1 .*ImagePullBackOff.*image i:1"
     ) as no:
@@ -91,7 +91,7 @@ def test_a_missing_image_of_a_variant_is_said_at_once(cluster: FakeCluster, cloc
 
 
 def test_a_missing_image_of_k6_is_said_at_once(cluster: FakeCluster, clock: Clock) -> None:
-    cluster.found_pods.append(of_job(pod(container(NO_IMAGE), phase="Pending")))
+    cluster.listed_pods.append(of_job(pod(container(NO_IMAGE), phase="Pending")))
     with pytest.raises(PrerequisiteMissing, match=f"k6: its pod {JOB}-x .*ImagePullBackOff.*image i:1") as no:
         ended(cluster)
     assert no.value.fix == "load the image into the cluster (docs/how-to/kubernetes.md)"
@@ -103,7 +103,7 @@ CRASH = {"terminated": {"reason": "Error", "exitCode": 3}}
 
 
 @pytest.mark.parametrize(
-    ("of_container", "said"),
+    ("of_container", "reason"),
     [
         (container(OOM), "the kernel killed it at its memory limit"),
         (container({"waiting": {"reason": "CrashLoopBackOff"}}, CRASH, 1), "out of heap memory"),
@@ -111,29 +111,29 @@ CRASH = {"terminated": {"reason": "Error", "exitCode": 3}}
     ],
 )
 def test_a_service_that_does_not_start_fails_and_the_other_is_ready(
-    cluster: FakeCluster, of_container: Json, said: str
+    cluster: FakeCluster, of_container: Json, reason: str
 ) -> None:
-    cluster.found_pods[1] = of_variant("virtual", pod(of_container))
+    cluster.listed_pods[1] = of_variant("virtual", pod(of_container))
     ready, failed = watch.wait_for_pods(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
-    assert ready == {"platform": cluster.found_pods[0]}
-    assert failed == {"virtual": said}
+    assert ready == {"platform": cluster.listed_pods[0]}
+    assert failed == {"virtual": reason}
 
 
 def test_a_pod_whose_container_does_not_run_is_no_failure_of_the_service(cluster: FakeCluster) -> None:
-    cluster.found_pods[1] = of_variant("virtual", pod(container({"waiting": {"reason": "ContainerCreating"}})))
+    cluster.listed_pods[1] = of_variant("virtual", pod(container({"waiting": {"reason": "ContainerCreating"}})))
     with pytest.raises(BlockFault, match="not ready after 180 s: virtual"):
         fresh(cluster)
 
 
 def test_a_service_that_breaks_under_load_fails_and_an_evicted_pod_is_a_fault(cluster: FakeCluster) -> None:
-    loaded = dict(zip(VARIANTS, cluster.found_pods, strict=True))
-    whole = cluster.found_pods[1]
-    cluster.found_pods[1] = of_variant("virtual", pod(container(None, OOM, 1)))
+    loaded = dict(zip(VARIANTS, cluster.listed_pods, strict=True))
+    whole = cluster.listed_pods[1]
+    cluster.listed_pods[1] = of_variant("virtual", pod(container(None, OOM, 1)))
     with pytest.raises(VariantFailed) as failed:
         watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
     assert (failed.value.variant, failed.value.reason) == ("virtual", "the kernel killed it at its memory limit")
     for lost in ([], [whole | {"status": {"reason": "Evicted", "message": "low on memory"}}]):
-        cluster.found_pods[1:] = lost
+        cluster.listed_pods[1:] = lost
         with pytest.raises(BlockFault, match="virtual: its pod lab-virtual-1") as fault:
             watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
         assert not isinstance(fault.value, VariantFailed)
@@ -141,20 +141,20 @@ def test_a_service_that_breaks_under_load_fails_and_an_evicted_pod_is_a_fault(cl
 
 def test_a_k6_without_memory_is_told_from_one_that_is_evicted(cluster: FakeCluster) -> None:
     """Fewer users may be what it can send; an eviction tells nothing about them."""
-    variants = list(cluster.found_pods)
-    cluster.found_pods.append(of_job(pod(container(OOM) | {"name": job.CONTAINER}, phase="Failed")))
+    variants = list(cluster.listed_pods)
+    cluster.listed_pods.append(of_job(pod(container(OOM) | {"name": labels.K6_CONTAINER}, phase="Failed")))
     with pytest.raises(GeneratorFailed, match=f"k6: its pod {JOB}-x was killed for lack of memory"):
         ended(cluster)
-    evicted = pod(container(CRASH) | {"name": job.CONTAINER}, phase="Failed")
+    evicted = pod(container(CRASH) | {"name": labels.K6_CONTAINER}, phase="Failed")
     evicted["status"] |= {"reason": "Evicted", "message": "low on memory"}
-    cluster.found_pods[:] = [*variants, of_job(evicted)]
+    cluster.listed_pods[:] = [*variants, of_job(evicted)]
     with pytest.raises(BlockFault, match=f"k6: its pod {JOB}-x") as fault:
         ended(cluster)
     assert not isinstance(fault.value, GeneratorFailed)
 
 
 def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:
-    cluster.found_pods[0] = of_variant(
+    cluster.listed_pods[0] = of_variant(
         "platform", pod(container({"waiting": {"reason": "CreateContainerConfigError"}}))
     )
     with pytest.raises(PrerequisiteMissing, match="CreateContainerConfigError") as caught:
@@ -166,9 +166,9 @@ def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:
 def test_a_pod_that_no_node_takes_is_given_up_after_a_while(cluster: FakeCluster, clock: Clock, which: str) -> None:
     waiting = pod(conditions=[NO_NODE], phase="Pending")
     if which == "k6":
-        cluster.found_pods.append(of_job(waiting))
+        cluster.listed_pods.append(of_job(waiting))
     else:
-        cluster.found_pods[1] = of_variant("virtual", waiting)
+        cluster.listed_pods[1] = of_variant("virtual", waiting)
     with pytest.raises(PrerequisiteMissing, match=f"{which}: no node takes its pod .*: Insufficient cpu") as caught:
         (ended if which == "k6" else fresh)(cluster)
     assert "make room" in caught.value.fix
@@ -176,7 +176,7 @@ def test_a_pod_that_no_node_takes_is_given_up_after_a_while(cluster: FakeCluster
 
 
 def test_a_pod_that_the_cluster_refuses_to_make_is_said(cluster: FakeCluster) -> None:
-    del cluster.found_pods[1]
+    del cluster.listed_pods[1]
     refused = copy.deepcopy(cluster.deployments["lab-virtual"])
     message = "pods are forbidden: exceeded quota"
     refused["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": message}]}
@@ -198,10 +198,10 @@ def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not() -> None:
     # Deleted, and already ended: the API may call it running for a while.
     before = k6_pod(f"{prefix}1-1-1", "Running")
     before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
-    cluster.found_pods = [before, ended]
+    cluster.listed_pods = [before, ended]
     assert watch.wait_for_job(cluster, f"{prefix}1-1-2", prefix, {}) == ended  # type: ignore[arg-type]
 
-    cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
+    cluster.listed_pods = [k6_pod("blocking-1", "Running"), ended]
     with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
         watch.wait_for_job(cluster, f"{prefix}1-1-2", prefix, {})  # type: ignore[arg-type]
 
@@ -209,7 +209,7 @@ def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not() -> None:
 def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
     monkeypatch.setattr(watch, "IDLE_WITHIN", 0.0)
-    cluster.found_pods = [k6_pod("blocking-1", "Running")]
+    cluster.listed_pods = [k6_pod("blocking-1", "Running")]
     with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
         watch.wait_until_idle(cluster)  # type: ignore[arg-type]
 
@@ -222,10 +222,10 @@ def test_pods_of_earlier_copies_are_waited_for_and_not_those_of_this_call(cluste
         return pod(container(), phase="Running") | {"metadata": {"name": f"{name}-{component}", "labels": labels}}
 
     ready = of_copies("vtlab-shop-a1b2", "variant")
-    cluster.found_pods = [ready]
+    cluster.listed_pods = [ready]
     watch.wait_until_idle(cluster)  # type: ignore[arg-type]
     for disturbing in (of_copies("vtlab-cart-c3d4", "variant"), of_copies("vtlab-shop-a1b2", "k6")):
-        cluster.found_pods = [ready, disturbing]
+        cluster.listed_pods = [ready, disturbing]
         with pytest.raises(BlockFault, match=f"earlier vtlab's pods still run: {disturbing['metadata']['name']}$"):
             watch.wait_until_idle(cluster)  # type: ignore[arg-type]
         # It has ended, and its pod is still listed.

@@ -16,12 +16,12 @@ import pytest
 from tests.support import recorded
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
+from vtlab.k6.call import Call
 from vtlab.model.records import Diagnosis, Trial
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.targets.k6 import Call
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LightLoad, LoadCall
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
-from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local.block import LocalBlock, LocalStart
 from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.preflight import Preflight
 
@@ -47,8 +47,8 @@ def of_two(folder: Path) -> LocalBlock:
     """A block in which both variants run."""
     run = recorded.run(blocks=1)
     variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
-    target: Any = SimpleNamespace(folder=folder, run_id="r")
-    return LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    site: Any = SimpleNamespace(folder=folder, run_id="r")
+    return LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
 
 
 def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_own(
@@ -65,7 +65,7 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
         return SimpleNamespace(trials=trials)
 
     def diagnose(
-        running: Iterable[Any], _: Path, trial: Callable[[str], Trial], paces: Mapping[str, Pace]
+        running: Iterable[Any], _: Path, trial: Callable[[str], Trial], pacings: Mapping[str, CallPacing]
     ) -> dict[str, Diagnosis]:
         for variant in running:
             with contextlib.suppress(BlockFault):
@@ -100,8 +100,8 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
 ) -> None:
     run = recorded.run(blocks=1)
     variants: list[Any] = [OfAVariant(name) for name in ("platform", "virtual", "gone")]
-    target: Any = SimpleNamespace(folder=tmp_path, run_id="r", preflight=Preflight())
-    block = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    site: Any = SimpleNamespace(folder=tmp_path, run_id="r", preflight=Preflight())
+    block = LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
     block.__dict__["_workload"] = SimpleNamespace(script=tmp_path / "block.ts", private=None)
     block._retired["gone"] = None
     made: list[Call] = []
@@ -111,9 +111,9 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
         return SimpleNamespace(light=[])
 
     monkeypatch.setattr(block, "_run", run_calls)
-    block.load(order=[], warmup_cycles=0, single="6s", at_once=True)
+    block.load(LoadCall(single_user_phase="6s", is_at_once=True))
     light = LightLoad({"platform": (0.0, 2.0), "virtual": (0.0, 8.0)})
-    block.load(order=[], warmup_cycles=0, single=None, light=light, at_once=True)
+    block.load(LoadCall(light_load=light, is_at_once=True))
     assert [list(call.targets) for call in made] == [["platform"], ["virtual"]] * 2
     assert [call.variables["SINGLE"] for call in made] == ["6s", "6s", "0s", "0s"]
     assert [json.loads(call.variables["LIGHT"]) for call in made[2:]] == [{"platform": [0, 2]}, {"virtual": [0, 8]}]
@@ -122,8 +122,8 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
 
 def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = recorded.run(blocks=1)
-    target: Any = SimpleNamespace(root=tmp_path, prometheus=SimpleNamespace(url="http://localhost:1"))
-    block = LocalBlock(target, run.experiment, 1, 1, [], run.blocks[0].instances)
+    site: Any = SimpleNamespace(root=tmp_path, prometheus=SimpleNamespace(url="http://localhost:1"))
+    block = LocalBlock(site, LocalStart(run.experiment, 1, 1, [], run.blocks[0].instances))
     said: list[str] = []
 
     def start(call: Call) -> Any:
@@ -134,7 +134,7 @@ def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, m
         said.append(f"watch {len(generators)}")
         raise BlockFault("Prometheus ended")
 
-    monkeypatch.setattr(block, "_start", start)
+    monkeypatch.setattr(block, "_start_k6", start)
     monkeypatch.setattr(block, "_watch", watch)
     calls = [Call(tmp_path, tmp_path, {}, {}, "r", number, tmp_path / f"{number}.json") for number in (1, 2)]
     with pytest.raises(BlockFault, match="Prometheus ended"):
@@ -145,13 +145,13 @@ def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, m
 def test_a_k6_that_fails_ends_those_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = recorded.run(blocks=1)
     running = SimpleNamespace(exit_description=lambda: None)
-    target: Any = SimpleNamespace(
+    site: Any = SimpleNamespace(
         root=tmp_path,
         prometheus=SimpleNamespace(url="http://localhost:1", exit_description=lambda: None),
         companions=running,
         bound_logs=lambda: None,
     )
-    block = LocalBlock(target, run.experiment, 1, 1, [], run.blocks[0].instances)
+    block = LocalBlock(site, LocalStart(run.experiment, 1, 1, [], run.blocks[0].instances))
     stopped: list[int] = []
     codes = {1: None, 2: 107}
 
@@ -165,7 +165,7 @@ def test_a_k6_that_fails_ends_those_at_the_same_time(tmp_path: Path, monkeypatch
             last_lines=lambda: "no such option",
         )
 
-    monkeypatch.setattr(block, "_start", start)
+    monkeypatch.setattr(block, "_start_k6", start)
     calls = [Call(tmp_path, tmp_path, {}, {}, "r", number, tmp_path / f"{number}.json") for number in codes]
     with pytest.raises(BlockFault, match="k6 ended with exit code 107: no such option"):
         block._run(calls)
@@ -181,7 +181,8 @@ def test_a_slow_start_is_waited_for_and_said(monkeypatch: pytest.MonkeyPatch) ->
         for name, after in (("platform", 40), ("virtual", 80))
     ]
     said: list[str] = []
-    target: Any = SimpleNamespace(_running=variants, say=said.append, bound_logs=lambda: None)
+    site = SimpleNamespace(say=said.append, bound_logs=lambda: None)
+    target: Any = SimpleNamespace(_running=variants, site=site)
     assert LocalTarget._await_ready(target) == []
     assert said == ["platform and virtual: not ready after 30 s, waiting", "virtual: not ready after 60 s, waiting"]
 

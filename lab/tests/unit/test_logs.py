@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pytest
 
 from vtlab.host import logs
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.wait import wait_until
 
 LINE = 100
@@ -64,15 +64,15 @@ def test_a_line_without_an_end_is_cut(more: int, tmp_path: Path) -> None:
 def test_the_logs_of_all_that_runs_are_bounded_and_each_is_named_once(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         talkative = ledger.start(
-            ["/bin/sh", "-c", f"head -c {2 * logs.MOST} /dev/zero; sleep 60"], role="a", log=tmp_path / "a.log"
+            Command(["/bin/sh", "-c", f"head -c {2 * logs.MOST} /dev/zero; sleep 60"], role="a", log=tmp_path / "a.log")
         )
-        ledger.start(["sleep", "60"], role="b", log=tmp_path / "b.log")
+        ledger.start(Command(["sleep", "60"], role="b", log=tmp_path / "b.log"))
         wait_until("it prints", lambda: talkative.log.stat().st_size >= 2 * logs.MOST, 30)
         assert ledger.bound_logs() == [tmp_path / "a.log"]
         assert ledger.bound_logs() == []
         assert talkative.log.stat().st_size < logs.MOST
         # One that prints and ends at once.
-        quick = ledger.start(["head", "-c", f"{2 * logs.MOST}", "/dev/zero"], role="c", log=tmp_path / "c.log")
+        quick = ledger.start(Command(["head", "-c", f"{2 * logs.MOST}", "/dev/zero"], role="c", log=tmp_path / "c.log"))
         wait_until("it ends", lambda: quick.returncode() is not None, 30)
         assert ledger.bound_logs() == [tmp_path / "c.log"]
         # What is gone is nobody's fault.

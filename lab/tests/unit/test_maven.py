@@ -45,7 +45,7 @@ def test_versions_that_are_the_same(one: str, other: str) -> None:
     ],
 )
 def test_a_range_has_what_lies_inside(text: str, inside: list[str], outside: list[str]) -> None:
-    versions = maven.parse(text)
+    versions = maven.parse_range(text)
     assert [version for version in inside if version not in versions] == []
     assert [version for version in outside if version in versions] == []
 
@@ -53,7 +53,7 @@ def test_a_range_has_what_lies_inside(text: str, inside: list[str], outside: lis
 @pytest.mark.parametrize("text", ["", "1.0", "[1.0", "[,]", "(,)", "[]", "1.0,2.0", "[1.0,2.0)x", "[1,2,3]"])
 def test_what_is_no_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no range of versions"):
-        maven.parse(text)
+        maven.parse_range(text)
 
 
 def test_ranges_in_words() -> None:
@@ -67,4 +67,4 @@ def test_ranges_in_words() -> None:
         "[4.1]": "4.1",
         "[1,2),[3,4)": "from 1 to before 2 or from 3 to before 4",
     }
-    assert {text: maven.words(text) for text in said} == said
+    assert {text: maven.range_in_words(text) for text in said} == said

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded
-from vtlab.analysis import measured_findings
+from vtlab.analysis.findings import measured
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library
 from vtlab.model.records import Block, Diagnosis, InFlight, Place, Trial
@@ -88,7 +88,7 @@ def found(case: Case) -> dict[str, Finding]:
     analysis = recorded.analysed(case.built())
     results = dict(analysis.verdict.variants)
     results["virtual"] = results["virtual"].model_copy(update=dict(case.result))
-    shown = measured_findings.find(
+    shown = measured.measured_findings(
         analysis.run.experiment, analysis.accepted, results, case.inspection, case.differences
     )
     return {finding.id: finding for finding in shown}

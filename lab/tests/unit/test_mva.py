@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vtlab.analysis.mva import Network, Station, throughputs
+from vtlab.analysis.laws.mva import Network, Station, throughputs
 
 stations = st.builds(
     lambda time, servers: Station(time, servers / time),

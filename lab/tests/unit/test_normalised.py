@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vtlab import session
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment_files, normalised
 from vtlab.model.experiment import Experiment
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 LEAST: dict[str, Any] = {
     "name": "mine",
@@ -21,7 +21,7 @@ LEAST: dict[str, Any] = {
 
 
 def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
-    assert json.loads(normalised.text(Experiment.model_validate(LEAST))) == {
+    assert json.loads(normalised.as_json(Experiment.model_validate(LEAST))) == {
         "normalised": 1,
         "name": "mine",
         "workload": {
@@ -70,7 +70,7 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
 def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> None:
     changed = LEAST | {"load": {"model": "open", "rate": 2.5, "users": 40}}
     changed |= {"windows": {"warmup_query": {}, "warmup_load": "1.5s", "measure": "2m"}, "max_response": "500ms"}
-    document = json.loads(normalised.text(Experiment.model_validate(changed)))
+    document = json.loads(normalised.as_json(Experiment.model_validate(changed)))
     assert document["load"] == {"model": "open", "users": 40, "rate": 2.5, "gaps": "exponential"}
     windows = document["windows"]
     assert (windows["warmup_query"], windows["warmup_load"], windows["measure"]) == ({}, 1500, 120_000)
@@ -79,19 +79,19 @@ def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> N
 
 def test_a_drawn_think_time_is_its_mean_and_that_it_is_drawn() -> None:
     changed = LEAST | {"load": {"model": "closed", "users": 10, "think_time": "exp(250ms)"}}
-    load = json.loads(normalised.text(Experiment.model_validate(changed)))["load"]
+    load = json.loads(normalised.as_json(Experiment.model_validate(changed)))["load"]
     assert (load["think_time"], load["is_think_time_exponential"]) == (250, True)
 
 
 def test_what_is_expected_of_a_variant_does_not_change_what_k6_does() -> None:
-    blocking = experiment.load("blocking", session.EXPERIMENTS)
+    blocking = experiment_files.load("blocking", EXPERIMENTS)
     assert blocking.expected
-    assert normalised.text(blocking.model_copy(update={"expected": {}})) == normalised.text(blocking)
+    assert normalised.as_json(blocking.model_copy(update={"expected": {}})) == normalised.as_json(blocking)
 
 
-@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_no_experiment_repeats_a_default(name: str) -> None:
-    written = json.loads((session.EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    written = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     loaded = Experiment.model_validate(written)
     least = {"$schema": written["$schema"], **loaded.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
     assert written == least

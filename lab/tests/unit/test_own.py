@@ -13,13 +13,18 @@ import pytest
 from tests.support import jars
 from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
-from vtlab import cli, facts, own_experiment, results, session
+from vtlab import cli, own_experiment
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model import variables
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import load, parse
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
+from vtlab.runs import facts, store
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
 from vtlab.services import own, process
 
 SECRET = "hunter2-not-for-records"
@@ -122,12 +127,12 @@ def test_no_record_and_no_command_line_has_a_value(
         environment_file=tmp_path / "prod.env",
     )
     experiment = own_experiment.experiment_of(asked)
-    options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
-    folder = session.create_runs([plan.PlannedRun("shop", experiment)], options, "shop")
+    options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
+    folder = create_runs([planned_runs.PlannedRun("shop", experiment)], options, "shop")
     assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
     for file in folder.iterdir():
         assert SECRET not in file.read_text(encoding="utf-8"), file
-    assert results.read(folder).manifest.command == "vtlab try shop.jar 'GET /' --env TOKEN --rate 9"
+    assert store.read(folder).manifest.command == "vtlab try shop.jar 'GET /' --env TOKEN --rate 9"
     shop = experiment.service
     assert isinstance(shop, Service)
     with Ledger(tmp_path) as ledger:
@@ -277,11 +282,11 @@ def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
 ) -> None:
     planned = of_file(shop(tmp_path))
     folder = tmp_path / "results" / "20261123T000000Z-shop"
-    results.create_unmeasured(folder, planned)
-    text = (folder / results.EXPERIMENT).read_text(encoding="utf-8")
+    store.create_unmeasured(folder, planned)
+    text = (folder / store.EXPERIMENT).read_text(encoding="utf-8")
     assert SECRET not in text
     assert "ann" not in text
-    assert load(str(folder / results.EXPERIMENT), tmp_path) == planned
+    assert load(str(folder / store.EXPERIMENT), tmp_path) == planned
     other = folder / "other.json"
     other.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match="name is 'shop', the file's is 'other'"):

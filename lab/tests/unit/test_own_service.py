@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from tests.support import recorded
-from vtlab import facts, own_experiment, own_service, session
+from vtlab import own_experiment, own_service
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.own_experiment import Asked
+from vtlab.runs.options import Options
 
 EXPERIMENT = recorded.experiment()
 
@@ -61,10 +62,10 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
         raise Interrupted("interrupted by SIGINT")
 
     monkeypatch.setattr(own_experiment, "experiment_of", lambda _: EXPERIMENT)
-    monkeypatch.setattr(facts, "of", lambda *_: None)
+    monkeypatch.setattr(own_service, "refuse_unmeasurable", lambda *_: None)
     monkeypatch.setattr(own_service, "_searched", searched)
-    monkeypatch.setattr(session, "create_runs", interrupted)
-    options = session.Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    monkeypatch.setattr(own_service, "create_runs", interrupted)
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
         own_service.measure(Asked(Path("shop.jar")), options, Console(quiet=True))
     assert error.value.fix == "give the same command again"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vtlab.analysis import places
-from vtlab.analysis.places import Cause
+from vtlab.analysis.dumps import places
+from vtlab.analysis.dumps.places import Cause
 from vtlab.errors import LabError
 from vtlab.model.records import Activity, Diagnosis, Place
 
@@ -56,7 +56,7 @@ def dump(*threads: dict[str, Any]) -> str:
 
 
 def diagnosis(*threads: dict[str, Any], printed: str = "") -> Diagnosis:
-    result = places.diagnose([places.read(dump(*threads), printed)])
+    result = places.diagnose([places.parse_dump(dump(*threads), printed)])
     assert result is not None
     return result
 
@@ -360,13 +360,15 @@ def test_numbers_may_be_numbers() -> None:
 )
 def test_an_unknown_format_is_named(text: str) -> None:
     with pytest.raises(LabError, match="in no known format") as error:
-        places.read(text)
+        places.parse_dump(text)
     assert "JDK 21" in error.value.fix
 
 
 def test_means_over_dumps_the_most_first() -> None:
     sleeping, blocked = thread(*SLEEP, SERVICE, *TOMCAT), thread(SERVICE, *TOMCAT, state="BLOCKED")
-    taken = [places.read(dump(*threads)) for threads in ([sleeping], [sleeping, blocked, blocked], [], [sleeping])]
+    taken = [
+        places.parse_dump(dump(*threads)) for threads in ([sleeping], [sleeping, blocked, blocked], [], [sleeping])
+    ]
     assert places.diagnose(taken) == Diagnosis(
         dumps=4,
         threads=1.25,
@@ -388,7 +390,7 @@ def recorded(jvm: str, workload: str) -> Diagnosis:
         gzip.decompress(file.read_bytes()).decode() if file.exists() else ""
         for file in (Path(f"{path}.json.gz"), Path(f"{path}.txt.gz"))
     )
-    result = places.diagnose([places.read(text, printed)])
+    result = places.diagnose([places.parse_dump(text, printed)])
     assert result is not None
     return result
 
@@ -446,7 +448,7 @@ KINDS = [
 
 @given(st.lists(st.lists(st.sampled_from(range(len(KINDS))), max_size=9), min_size=1, max_size=5))
 def test_counts_add_up(taken: list[list[int]]) -> None:
-    result = places.diagnose([places.read(dump(*(KINDS[kind] for kind in kinds))) for kinds in taken])
+    result = places.diagnose([places.parse_dump(dump(*(KINDS[kind] for kind in kinds))) for kinds in taken])
     assert result is not None
     total = sum(kind != 4 for kinds in taken for kind in kinds)
     assert result.threads * len(taken) == pytest.approx(total)

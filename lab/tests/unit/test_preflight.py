@@ -8,7 +8,8 @@ import pytest
 
 from vtlab.analysis import preflight
 from vtlab.errors import BadInput
-from vtlab.model.records import Answer, Counts, Findings
+from vtlab.model.k6_documents import Answer, VariantPreflight
+from vtlab.model.records import Counts
 
 BASES = {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"}
 NONE = Counts(passed=0, failed=0)
@@ -21,12 +22,12 @@ def answer(reason: str | None = None, status: int = 200, shape: Any = None, requ
     return Answer(request=request, status=status, reason=reason, shape=shape)
 
 
-def findings(**changes: Any) -> Findings:
+def findings(**changes: Any) -> VariantPreflight:
     values = {"answers": [], "asked": {}, "answered": {}, "error": None, "checks": NONE, "requests": NONE}
-    return Findings.model_validate(values | changes)
+    return VariantPreflight.model_validate(values | changes)
 
 
-def both(platform: Answer, virtual: Answer) -> dict[str, Findings]:
+def both(platform: Answer, virtual: Answer) -> dict[str, VariantPreflight]:
     return {"platform": findings(answers=[platform]), "virtual": findings(answers=[virtual])}
 
 
@@ -35,12 +36,12 @@ def own(name: str, count: int = 1) -> dict[str, int]:
 
 
 def test_answers_that_are_alike_need_no_words() -> None:
-    assert preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "number"})), LOG) == []
+    assert preflight.check_answers(both(answer(shape={"id": "number"}), answer(shape={"id": "number"})), LOG) == []
 
 
 def test_a_variant_that_answers_differently_is_named() -> None:
-    assert preflight.answers(both(answer(), answer("status-500", 500)), LOG) == ["virtual answered 500 to GET /a"]
-    (remark,) = preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "null"})), LOG)
+    assert preflight.check_answers(both(answer(), answer("status-500", 500)), LOG) == ["virtual answered 500 to GET /a"]
+    (remark,) = preflight.check_answers(both(answer(shape={"id": "number"}), answer(shape={"id": "null"})), LOG)
     assert remark == 'the variants answer GET /a differently: {"id": "null"} or {"id": "number"}'
 
 
@@ -59,7 +60,7 @@ def test_a_variant_that_answers_differently_is_named() -> None:
 )
 def test_a_request_that_every_variant_fails_is_refused_with_what_to_do(failed: Answer, message: str, fix: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
-        preflight.answers(both(failed, failed), LOG)
+        preflight.check_answers(both(failed, failed), LOG)
     assert fix in caught.value.fix
 
 
@@ -87,7 +88,7 @@ def test_the_origin_that_stands_for_the_variant(
     asked: list[str], wanted: str | None, origin: str, remarks: list[str]
 ) -> None:
     seen = {name: findings(asked={base if o == "own" else o: 1 for o in asked}) for name, base in BASES.items()}
-    chosen, told = preflight.origin(seen, BASES, wanted)
+    chosen, told = preflight.find_origin(seen, BASES, wanted)
     assert chosen == origin
     assert len(told) == len(remarks)
     assert all(text.startswith(start) for text, start in zip(told, remarks, strict=True))
@@ -96,12 +97,12 @@ def test_the_origin_that_stands_for_the_variant(
 def test_several_fixed_addresses_need_a_name() -> None:
     seen = {name: findings(asked={"https://a.example": 1, "https://b.example": 1}) for name in BASES}
     with pytest.raises(BadInput, match=r"asks https://a.example, https://b.example and never __ENV.BASE_URL"):
-        preflight.origin(seen, BASES, None)
+        preflight.find_origin(seen, BASES, None)
 
 
 def test_a_script_that_asks_its_variant_and_no_other_needs_no_words() -> None:
     seen = {name: findings(asked=own(name), answered=own(name)) for name in BASES}
-    assert preflight.script(seen, BASES) == ([], [])
+    assert preflight.check_script(seen, BASES) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -121,26 +122,26 @@ def test_a_script_that_asks_its_variant_and_no_other_needs_no_words() -> None:
 def test_a_script_that_asks_another_is_refused(virtual: dict[str, Any], message: str) -> None:
     seen = {"platform": findings(asked=own("platform"), answered=own("platform")), "virtual": findings(**virtual)}
     with pytest.raises(BadInput, match=message):
-        preflight.script(seen, BASES)
+        preflight.check_script(seen, BASES)
 
 
 def test_what_a_script_throws_is_said_for_one_variant_and_refused_for_all() -> None:
     good, bad = findings(asked=own("platform"), answered=own("platform")), findings(error="Error: no luck")
-    remarks, differences = preflight.script({"platform": good, "virtual": bad}, BASES)
+    remarks, differences = preflight.check_script({"platform": good, "virtual": bad}, BASES)
     assert (remarks, differences) == ([], ["for virtual the script throws: Error: no luck"])
     with pytest.raises(BadInput, match="the script throws: Error: no luck"):
-        preflight.script({"platform": bad, "virtual": bad}, BASES)
+        preflight.check_script({"platform": bad, "virtual": bad}, BASES)
 
 
 def test_what_was_not_checked_and_checks_that_fail_are_said() -> None:
     failing = {"asked": own("virtual"), "answered": own("virtual"), "checks": Counts(passed=2, failed=1)}
-    remarks, differences = preflight.script({"platform": findings(), "virtual": findings(**failing)}, BASES)
+    remarks, differences = preflight.check_script({"platform": findings(), "virtual": findings(**failing)}, BASES)
     assert remarks == ["the script sends nothing by k6/http: whether it asks its own variant was not checked"]
     assert differences == ["1 of the script's 3 checks fail for virtual"]
 
 
 def test_checks_that_fail_alike_are_no_difference() -> None:
     failing = {name: findings(asked=own(name), answered=own(name), checks=Counts(passed=2, failed=1)) for name in BASES}
-    remarks, differences = preflight.script(failing, BASES)
+    remarks, differences = preflight.check_script(failing, BASES)
     assert remarks == [f"1 of the script's 3 checks fail for {name}" for name in BASES]
     assert differences == []

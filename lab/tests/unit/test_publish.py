@@ -1,4 +1,4 @@
-"""What is written to Prometheus of a verdict, and what becomes of a run whose verdict cannot be written."""
+"""The verdict that is written to Prometheus, and a run whose verdict cannot be written."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ import pytest
 from rich.console import Console
 
 from tests.support import recorded
-from vtlab import results, session
 from vtlab.analysis import verdict
-from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import link
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Comparison, Inside
-from vtlab.targets import publish
-from vtlab.targets.kubernetes import forward
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.runs import store
+from vtlab.runs.publish import publish_verdicts
+from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.local.target import KEPT
-from vtlab.targets.prometheus_api import PrometheusApi
 
 CLUSTER = {"namespace": "lab", "release": "lab", "context": "kind"}
 
@@ -69,8 +70,8 @@ def with_primary(analysis: Analysis, **changes: Any) -> Analysis:
 
 def sample(analysis: Analysis, name: str, **labels: str) -> publish.Sample:
     """The one sample of that name with those labels among others."""
-    (found,) = (s for s in publish.samples(analysis) if s.name == name and labels.items() <= s.labels.items())
-    return found
+    (only,) = (s for s in publish.samples(analysis) if s.name == name and labels.items() <= s.labels.items())
+    return only
 
 
 def test_the_document_that_is_posted() -> None:
@@ -315,15 +316,15 @@ def test_with_a_grafana_there_is_a_link_and_without_one_a_time_range() -> None:
 def folder(tmp_path: Path, invented_tools: None) -> Path:
     """A run in a cluster, all of it measured."""
     run = recorded.run(target="kubernetes", cluster=CLUSTER)
-    folder = results.create(tmp_path / "run", run.manifest)
+    folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
     return folder
 
 
 def reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    (analysis,) = verdict.analyse_all([results.read(folder)])
-    session.publish_verdicts([folder], [analysis], Console())
+    (analysis,) = verdict.analyse_all([store.read(folder)])
+    publish_verdicts([folder], [analysis], Console())
     return capsys.readouterr().out
 
 
@@ -336,20 +337,20 @@ def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
     def full(_: object) -> PrometheusApi:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(forward, "prometheus", refused)
+    monkeypatch.setattr(cluster_prometheus, "connect", refused)
     assert reported(folder, capsys) == (
         "note: the dashboards do not show the verdict of threads: the cluster does not let you get pods/portforward;"
         " bind the chart's Role\n"
     )
     off = Posted(404)
-    monkeypatch.setattr(forward, "prometheus", lambda _: off.client())
+    monkeypatch.setattr(cluster_prometheus, "connect", lambda _: off.client())
     line = reported(folder, capsys)
     assert line.count("\n") == 1
     assert "no OTLP receiver" in line
-    monkeypatch.setattr(forward, "prometheus", full)
+    monkeypatch.setattr(cluster_prometheus, "connect", full)
     assert "No space left on device" in reported(folder, capsys)
     on = Posted(now=2e9)
-    monkeypatch.setattr(forward, "prometheus", lambda _: on.client())
+    monkeypatch.setattr(cluster_prometheus, "connect", lambda _: on.client())
     assert reported(folder, capsys).startswith("dashboards: run ")
     assert len(on.documents) == 1
 
@@ -358,12 +359,12 @@ def test_ctrl_c_is_no_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def interrupted(_: object) -> PrometheusApi:
         raise Interrupted("interrupted")
 
-    monkeypatch.setattr(forward, "prometheus", interrupted)
+    monkeypatch.setattr(cluster_prometheus, "connect", interrupted)
     with pytest.raises(Interrupted):
-        session.publish_verdicts([folder], [recorded.analysed(results.read(folder))], Console(quiet=True))
+        publish_verdicts([folder], [recorded.analysed(store.read(folder))], Console(quiet=True))
 
 
 def test_a_local_run_that_kept_no_data_has_nowhere_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / KEPT).mkdir()
-    session.publish_verdicts([tmp_path], [recorded.analysed(recorded.run())], Console())
+    publish_verdicts([tmp_path], [recorded.analysed(recorded.run())], Console())
     assert capsys.readouterr().out == ""

@@ -9,11 +9,11 @@ import pytest
 import typer
 import yaml
 
+from maintain.reference import catalogue, commands, schemas, values
 from tests.support.versions import REPOSITORY
 from vtlab import errors
 from vtlab.catalogue.metrics import METRICS
 from vtlab.cli import app
-from vtlab.reference import catalogue, commands, schemas, values
 
 
 def leaves(document: dict[str, Any], path: str = "") -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where the time of a request goes, in the reports."""
+"""The breakdown of a request's time in the reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tests.support import recorded
 from vtlab.analysis import verdict
 from vtlab.model.records import Diagnosis, Place
 from vtlab.model.run import Analysis
-from vtlab.report import breakdowns, html, markdown, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.parts import breakdowns
+from vtlab.report.parts.breakdowns import breakdown_line, breakdown_table
 
 SEMAPHORE = Place(activity="lock", place="Semaphore at OrderService:42", threads=620)
 QUERY = Place(activity="database", place="pgJDBC at OrderService:17", threads=300)
@@ -52,7 +54,7 @@ def without_sentences_of_figures(caption: str) -> str:
 
 
 def test_the_variants_stand_side_by_side() -> None:
-    table = breakdowns.table(analysed(platform=PLATFORM, virtual=VIRTUAL))
+    table = breakdown_table(analysed(platform=PLATFORM, virtual=VIRTUAL))
     assert table.head == [
         "what a request does",
         "where",
@@ -77,7 +79,7 @@ def test_the_variants_stand_side_by_side() -> None:
 def test_a_line_has_the_three_largest_parts() -> None:
     time = analysed(virtual=VIRTUAL).verdict.variants["virtual"].time
     assert time is not None
-    assert breakdowns.line("virtual", time) == (
+    assert breakdown_line("virtual", time) == (
         "virtual: 62 % of a request waits at a lock, Semaphore at OrderService:42; 620 at a time. 30 % waits for the"
         " database, pgJDBC at OrderService:17; 300 at a time. 8 % waits: Thread.sleep at Till:7; 75 at a time."
         " Explained: 100 % of 1.00 s."
@@ -89,32 +91,32 @@ def test_what_computes_and_what_is_small_on_a_line() -> None:
     time = analysed(virtual=shown).verdict.variants["virtual"].time
     assert time is not None
     line = "virtual: 100 % of a request computes: Till:9; 995 at a time. Explained: 100 % of 1.00 s."
-    assert breakdowns.line("virtual", time) == line
+    assert breakdown_line("virtual", time) == line
 
 
 def test_what_no_thread_has_and_what_the_server_waits_for_is_called_unknown() -> None:
     server = Place(activity="wait", place="Condition at CoyoteAdapter:342", threads=400, is_unnamed=True)
     shown = VIRTUAL.model_copy(update={"places": [server]})
     analysis = analysed(virtual=shown)
-    assert [row[:3] for row in breakdowns.table(analysis).rows] == [
+    assert [row[:3] for row in breakdown_table(analysis).rows] == [
         ["unknown: no thread has the request", "", "60.0 %"],
         ["wait (what the server waits for is unknown)", "Condition at CoyoteAdapter:342", "40.0 %"],
         ["explained", "", "0 %"],
     ]
     time = analysis.verdict.variants["virtual"].time
     assert time is not None
-    assert "60 % of a request passes where no thread has it; 600 at a time" in breakdowns.line("virtual", time)
+    assert "60 % of a request passes where no thread has it; 600 at a time" in breakdown_line("virtual", time)
 
 
 def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
     slowed = VIRTUAL.model_copy(update={"throughput": 85.0, "latency": 1000 / 85})
-    table = breakdowns.table(analysed(virtual=slowed))
+    table = breakdown_table(analysed(virtual=slowed))
     assert [row[3] for row in table.rows[:-1]] == ["–"] * (len(table.rows) - 1)
     assert table.rows[0][2] == "62.0 %"
     assert "no times, for the throughput was more than 10 % below that of the trials that count." in table.caption
     time = analysed(virtual=slowed).verdict.variants["virtual"].time
     assert time is not None
-    assert breakdowns.line("virtual", time).endswith("Explained: 100 %.")
+    assert breakdown_line("virtual", time).endswith("Explained: 100 %.")
 
 
 WRONG = VIRTUAL.model_copy(update={"latency": 0.5})
@@ -123,11 +125,11 @@ SAID = "where the time goes is not known: the threads that handle requests accou
 
 def test_a_sum_above_the_latency_is_said_instead_of_a_table() -> None:
     analysis = analysed(virtual=WRONG)
-    assert breakdowns.table(analysis).rows == [["virtual", SAID]]
+    assert breakdown_table(analysis).rows == [["virtual", SAID]]
     time = analysis.verdict.variants["virtual"].time
     assert time is not None
-    assert breakdowns.line("virtual", time) == f"virtual: {SAID}"
-    beside = breakdowns.table(analysed(platform=PLATFORM, virtual=WRONG))
+    assert breakdown_line("virtual", time) == f"virtual: {SAID}"
+    beside = breakdown_table(analysed(platform=PLATFORM, virtual=WRONG))
     assert [row[5:] for row in beside.rows] == [["–", "–", "–"], ["–", "–", "–"], ["–", "", ""]]
     assert SAID in beside.caption
 
@@ -180,7 +182,7 @@ def test_requests_that_wait_for_a_carrier_are_said_beside_what_dumps_show_of_the
             trial.server["virtual_queued"] = 100.0
     caveat = "100 at a time only wait for a carrier: dumps show what these waited for before."
     assert breakdowns.caveat(analysis, "virtual", time) == caveat
-    assert breakdowns.table(analysis).caption.endswith(caveat)
+    assert breakdown_table(analysis).caption.endswith(caveat)
     screen = StringIO()
     Console(file=screen, width=400).print(terminal.render([analysis]))
     assert caveat in screen.getvalue()

@@ -9,9 +9,10 @@ from rich.console import Console
 
 from tests.support import recorded
 from tests.unit.test_measured_findings import Case, inspection
-from vtlab import results
 from vtlab.model.run import Analysis
-from vtlab.report import findings, html, markdown, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.parts.findings import finding_table
+from vtlab.runs import store
 
 SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
 
@@ -23,7 +24,7 @@ def analysis() -> Analysis:
 
 
 def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
-    measured, published = findings.table(analysis()).rows
+    measured, published = finding_table(analysis()).rows
     assert measured[:3] == [
         "Virtual threads keep their carriers while they wait",
         "measured, virtual",
@@ -46,12 +47,12 @@ def test_each_form_of_a_report_has_them() -> None:
     assert f">Source: {SOURCE}</p>" in page, "as text: a report fetches nothing"
     assert f'href="{SOURCE}' not in page
     assert "<details><summary>Findings</summary>" in markdown.render([shown])
-    document = json.loads(results.verdict_text(shown.verdict))
+    document = json.loads(store.verdict_text(shown.verdict))
     assert [finding["id"] for finding in document["findings"]] == ["pinned-threads", "hikaricp-spins"]
 
 
 def test_a_run_without_findings_has_no_section() -> None:
     nothing = recorded.analysed(recorded.run(blocks=2))
-    assert findings.table(nothing).rows == []
+    assert finding_table(nothing).rows == []
     assert "<h3>Findings</h3>" not in html.render([nothing])
     assert "Findings" not in markdown.render([nothing])

@@ -11,10 +11,13 @@ import pytest
 
 from tests.support import golden_files, recorded
 from tests.unit.test_verdict import calls
-from vtlab.analysis import sequential, verdict
-from vtlab.model.records import NO_COMMIT
+from vtlab.analysis import verdict
+from vtlab.analysis.statistics import sequential
+from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis, Run
-from vtlab.report import html, markdown, write
+from vtlab.report.pages import html, markdown
+from vtlab.report.parts import provenance
+from vtlab.runs.report import write_files
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 
@@ -33,8 +36,10 @@ RUNS: dict[str, Run] = {
     "full": recorded.run(),
     "quick": recorded.run(blocks=3),
     "single": recorded.run(blocks=1),
-    "settled": recorded.run(blocks=3, planned=12, rule=sequential.rule(1)),
-    "between-looks": recorded.with_ratio(recorded.run(blocks=5, planned=12, rule=sequential.rule(2)), 1.1, 0.06),
+    "settled": recorded.run(blocks=3, planned=12, rule=sequential.sequential_rule(1)),
+    "between-looks": recorded.with_ratio(
+        recorded.run(blocks=5, planned=12, rule=sequential.sequential_rule(2)), 1.1, 0.06
+    ),
     "none": recorded.run(blocks=0, planned=6),
     "all-rejected": all_rejected(),
     "invalid": recorded.run(blocks=3, planned=6, rejected={1: "core_wait", 2: "fault", 3: "steal"}),
@@ -49,7 +54,7 @@ RUNS: dict[str, Run] = {
 
 
 def without_roles(text: str) -> str:
-    """The page without what a table says a second time, for screens on which it is a list."""
+    """Removes what a table repeats for screens on which it is a list."""
     return re.sub(r' (role|data-head)="[^"]*"', "", text)
 
 
@@ -58,7 +63,7 @@ def analyses(*names: str) -> list[Analysis]:
 
 
 class Outline(HTMLParser):
-    """Headings and what stands open; complains about what is not closed."""
+    """Headings and open elements of a page; complains about elements that are not closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 
@@ -224,11 +229,11 @@ def test_absent_percentiles_are_dashes_with_the_reason() -> None:
 
 def test_ten_times_the_blocks_cost_ten_times_the_work_at_most(tmp_path: Path) -> None:
     def work(run: Run) -> int:
-        return calls(lambda: write(tmp_path, verdict.analyse_all([run])))
+        return calls(lambda: write_files(tmp_path, verdict.analyse_all([run])))
 
     ten, hundred = (recorded.run(blocks=n) for n in (10, 100))
     # The templates are compiled once.
-    write(tmp_path, verdict.analyse_all([ten]))
+    write_files(tmp_path, verdict.analyse_all([ten]))
     less = work(ten)
     assert work(hundred) < 10 * less
     assert (tmp_path / "report.html").stat().st_size < 500_000
@@ -247,5 +252,5 @@ def test_long_series_are_thinned_but_keep_their_peaks() -> None:
 
 def test_a_run_of_an_installed_vtlab_is_repeated_without_a_checkout() -> None:
     installed = recorded.analysed(recorded.run(blocks=2, commit=NO_COMMIT))
-    assert html.repeat(installed) == "vtlab run threads.json --blocks 2 --seed 20261123"
-    assert html.repeat(recorded.analysed(recorded.run(blocks=2))).startswith("git checkout 8de2")
+    assert provenance.commands_to_repeat(installed) == "vtlab run threads.json --blocks 2 --seed 20261123"
+    assert provenance.commands_to_repeat(recorded.analysed(recorded.run(blocks=2))).startswith("git checkout 8de2")

@@ -12,7 +12,9 @@ from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Analysis
-from vtlab.report import html, labels, markdown, provenance, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.parts import provenance
+from vtlab.report.words import labels
 
 
 def shown(console: Console, *names: str) -> str:
@@ -59,7 +61,7 @@ def test_a_variant_that_fails_is_the_verdict_in_each_form() -> None:
 
 
 def other_limit(analysis: Analysis) -> Analysis:
-    """The same under another CPU limit, so that both stand side by side."""
+    """Returns the run under another CPU limit, so that both stand side by side."""
     limits = analysis.run.experiment.limits.model_copy(update={"cpu": 0.5})
     experiment = analysis.run.experiment.model_copy(update={"limits": limits})
     return replace(analysis, run=replace(analysis.run, experiment=experiment))
@@ -118,5 +120,5 @@ def test_the_environment_has_the_heap_that_a_jvm_chose() -> None:
     run = recorded.run(blocks=2)
     for block in run.blocks:
         block.instances[:] = [i.model_copy(update={"heap": 256.0 * 1024**2}) for i in block.instances]
-    rows = dict(map(tuple, provenance.environment(recorded.analysed(run)).rows))
+    rows = dict(map(tuple, provenance.environment_table(recorded.analysed(run)).rows))
     assert rows["virtual: JVM saw"] == "Java 25.0.3+9-LTS Eclipse Adoptium, Serial GC, 1 processor, a heap of 256 MiB"

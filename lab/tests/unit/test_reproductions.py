@@ -13,21 +13,24 @@ from rich.console import Console
 
 from tests.support import recorded
 from tests.support.cli_call import call
-from tests.unit.test_results import stored
-from vtlab import cli, facts, reproductions, results, session
+from tests.unit.test_store import stored
+from vtlab import cli, reproductions
 from vtlab.errors import BadInput, LabError
-from vtlab.model import experiment, units
+from vtlab.model import experiment_files, units
 from vtlab.model import publication as publications
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+from vtlab.model.manifest import RunFacts
 from vtlab.model.publication import Publication
-from vtlab.model.records import Facts
 from vtlab.model.verdict import Bottleneck
-from vtlab.planning import plan
-from vtlab.report import html
-from vtlab.report import write as write_report
+from vtlab.planning import planned_runs
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.report.pages import html
 from vtlab.reproductions import Row
+from vtlab.runs import facts, store
+from vtlab.runs.report import write_files
 
-EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
+EVERY = resolve(experiment_files.names(EXPERIMENTS))
 PUBLICATION = {
     "number": "009",
     "title": "A wait",
@@ -54,17 +57,17 @@ def test_the_five_publications_are_there() -> None:
 
 def test_every_publication_fits_its_experiment() -> None:
     for name, publication in publications.load().items():
-        planned = experiment.load(name, session.EXPERIMENTS)
+        planned = experiment_files.load(name, EXPERIMENTS)
         assert publication.figures.keys() <= set(planned.variants)
         assert publication.in_published_size(planned).name == name, "valid in the published size, too"
 
 
 def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
     known = publications.load()
-    of_two = experiment.load("blocking-5s", session.EXPERIMENTS)
-    assert publications.of(of_two, known) == known["blocking-5s"]
-    assert publications.of(plan.identical(of_two, "virtual"), known) is None
-    assert publications.of(recorded.experiment(), known) is None
+    of_two = experiment_files.load("blocking-5s", EXPERIMENTS)
+    assert publications.reproduced_by(of_two, known) == known["blocking-5s"]
+    assert publications.reproduced_by(planned_runs.identical(of_two, "virtual"), known) is None
+    assert publications.reproduced_by(recorded.experiment(), known) is None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_each_is_reported_also_by_pairs_of_its_variants(publication: Experiment,
         run = recorded.with_variant(run, f"virtual-{number}")
     names = dict(zip(run.experiment.variants, publication.variants, strict=True))
     analysis = recorded.analysed(recorded.renamed(run, names, publication))
-    write_report(tmp_path, [analysis])
+    write_files(tmp_path, [analysis])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert [variant for variant in publication.variants if variant not in text] == []
 
@@ -274,12 +277,12 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
     against_law: tuple[int, float | None],
     against_variant: tuple[int, float | None],
 ) -> None:
-    monkeypatch.setattr("vtlab.reproductions.session.measure_and_report", lambda *_: [])
+    monkeypatch.setattr("vtlab.reproductions.measure_and_report", lambda *_: [])
     monkeypatch.setattr("vtlab.reproductions.read", lambda _: reproductions.Reproductions([], []))
-    monkeypatch.setattr(facts, "of", lambda *_: Facts(versions={}, jvm_flags=[], machine={}))
+    monkeypatch.setattr(facts, "collect", lambda *_: RunFacts(versions={}, jvm_flags=[], machine={}))
     cli.reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
     (folder,) = tmp_path.glob("*-reproduce-*")
-    manifests = {run.name: run.manifest for run in map(results.read, results.runs_in(folder))}
+    manifests = {run.name: run.manifest for run in map(store.read, store.runs_in(folder))}
     rules = {name: (m.blocks, m.rule.precision if m.rule else None) for name, m in manifests.items()}
     assert rules == {"blocking-5s": against_law, "run-cpu": against_variant, "run-io": against_variant}
 
@@ -300,8 +303,8 @@ def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: py
 
     went_on: list[Path] = []
     monkeypatch.setattr("vtlab.reproductions.benchmark.run", failing)
-    monkeypatch.setattr("vtlab.reproductions.session.create_runs", lambda *_: measured)
-    monkeypatch.setattr("vtlab.reproductions.session.measure_and_report", lambda folder, *_: went_on.append(folder))
+    monkeypatch.setattr("vtlab.reproductions.create_runs", lambda *_: measured)
+    monkeypatch.setattr("vtlab.reproductions.measure_and_report", lambda folder, *_: went_on.append(folder))
     with pytest.raises(LabError, match="JMH ended"):
         cli.reproduce(["001"], root=measured.parent, seed=1)
     assert went_on == [measured]

@@ -16,16 +16,20 @@ from hypothesis import strategies as st
 from benchmarks import levels
 from tests.support import recorded
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
-from vtlab import migration
-from vtlab.analysis import sequential, simulated_looks, standing, statistics, verdict
-from vtlab.analysis.simulation import EDGE, Noise
-from vtlab.model.records import Manifest, SequentialRule
+from vtlab.analysis import run_status, verdict
+from vtlab.analysis.statistics import paired, sequential, simulated_runs
+from vtlab.analysis.statistics.simulation import EDGE, Noise
+from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import decision, hints, markdown, ratios, words
+from vtlab.report.pages import markdown
+from vtlab.report.parts import ratios
+from vtlab.report.words import block_counts, decision, explanation, hints
+from vtlab.report.words.explanation import comparison_sentence
+from vtlab.report.words.headline import headline
 
 RUNS = 10_000
-RULE = sequential.rule(1)
+RULE = sequential.sequential_rule(1)
 LOOKS = st.sampled_from(sequential.LOOKS)
 
 
@@ -59,7 +63,7 @@ def decided(analysis: Analysis) -> Decision:
 def test_all_looks_together_spend_the_level(comparisons: int) -> None:
     least = levels.smallest(400_000, seed=7)
     share = sequential.ALPHA / comparisons
-    spent = float(np.mean(least <= sequential.factor(comparisons) / comparisons))
+    spent = float(np.mean(least <= sequential.level_factor(comparisons) / comparisons))
     # The factors are calibrated with other random numbers, and rounded down by up to 1 %.
     assert share - 0.01 * share - error(share, least.size) <= spent <= share + error(share, least.size)
 
@@ -72,10 +76,12 @@ def test_the_nominal_levels_add_up_to_the_level() -> None:
 
 @given(st.integers(1, 60))
 def test_more_comparisons_have_less_each(comparisons: int) -> None:
-    fewer, more = sequential.rule(comparisons), sequential.rule(comparisons + 1)
+    fewer, more = sequential.sequential_rule(comparisons), sequential.sequential_rule(comparisons + 1)
     assert all(a > b for a, b in zip(fewer.levels, more.levels, strict=True))
     # Whatever the looks share: independent ones spend no more than the sum of their levels.
-    assert math.fsum(sequential.rule(21 + comparisons).levels) * (21 + comparisons) <= sequential.ALPHA * (1 + 1e-12)
+    assert math.fsum(sequential.sequential_rule(21 + comparisons).levels) * (21 + comparisons) <= sequential.ALPHA * (
+        1 + 1e-12
+    )
 
 
 @given(st.integers(0, 12))
@@ -110,14 +116,14 @@ def test_the_chance_is_that_of_runs_which_go_on(n: int, mean: float, sd: float) 
     total = (n * mean + more.sum(axis=1)) / last
     squares = (n - 1) * sd**2 + n * mean**2 + np.square(more).sum(axis=1)
     final = np.sqrt((squares - last * total**2) / (last - 1))
-    half = -statistics.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
-    edge = math.log1p(statistics.MARGIN)
+    half = -paired.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
+    edge = math.log1p(paired.MARGIN)
     settled = (np.abs(total) - half > edge) | (np.abs(total) + half < edge)
     assert float(sequential.chance(RULE, n, mean, sd)) == pytest.approx(float(np.mean(settled)), abs=0.03)
 
 
 def test_a_precision_out_of_reach_has_no_chance() -> None:
-    precise = sequential.rule(1, precision=0.01)
+    precise = sequential.sequential_rule(1, precision=0.01)
     assert float(sequential.chance(RULE, 4, math.log(3), 0.08)) > 0.9
     assert float(sequential.chance(precise, 4, math.log(3), 0.08)) < sequential.FUTILE
 
@@ -128,24 +134,24 @@ def test_a_precision_out_of_reach_has_no_chance() -> None:
 @pytest.mark.parametrize("sd", [0.01, 0.02, 0.06])
 @pytest.mark.parametrize("ratio", [1.0, EDGE, 1.2])
 def test_the_interval_of_a_run_that_ends_by_itself_covers_the_truth(ratio: float, sd: float) -> None:
-    result = simulated_looks.simulate(ratio, Noise().with_sd(sd), RUNS, RULE)
-    assert result.coverage >= statistics.CONFIDENCE - error(statistics.CONFIDENCE)
+    result = simulated_runs.simulate(ratio, Noise().with_sd(sd), RUNS, RULE)
+    assert result.coverage >= paired.CONFIDENCE - error(paired.CONFIDENCE)
     if ratio == EDGE:
-        assert result.faster <= statistics.LEVEL + error(statistics.LEVEL)
-        assert result.equivalent <= statistics.LEVEL + error(statistics.LEVEL)
+        assert result.faster <= paired.LEVEL + error(paired.LEVEL)
+        assert result.equivalent <= paired.LEVEL + error(paired.LEVEL)
     else:
-        assert result.false <= statistics.LEVEL
+        assert result.false <= paired.LEVEL
 
 
 @pytest.mark.parametrize("comparisons", [2, 5])
 def test_the_comparisons_of_a_call_share_one_level(comparisons: int) -> None:
-    missed, faster, equivalent = simulated_looks.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
+    missed, faster, equivalent = simulated_runs.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
     assert missed <= sequential.ALPHA + error(sequential.ALPHA)
-    assert max(faster, equivalent) <= statistics.LEVEL + error(statistics.LEVEL)
+    assert max(faster, equivalent) <= paired.LEVEL + error(paired.LEVEL)
 
 
 def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
-    clear, close = (simulated_looks.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
+    clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
     assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
     assert clear.width <= sequential.PRECISION
@@ -155,7 +161,7 @@ def test_simulated_runs_end_like_real_ones() -> None:
     random = np.random.default_rng(3)
     logs = random.normal(0.09, 0.04, (60, 12))
     of, over = 1e9 * np.exp(logs)[..., None] * np.ones(2), 1e9 * np.ones((60, 12, 2))
-    simulated = simulated_looks.ends(of, over, 1.09, RULE)
+    simulated = simulated_runs.ends(of, over, 1.09, RULE)
     for i in range(60):
         run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs[i]])
         for block in run.blocks:
@@ -164,7 +170,7 @@ def test_simulated_runs_end_like_real_ones() -> None:
         a = recorded.analysed(with_looks(run))
         assert a.verdict.n == simulated.blocks[i]
         c = a.verdict.comparisons[0]
-        assert statistics.outcome(c.low, c.high, "higher") == c.verdict
+        assert paired.outcome(c.low, c.high, "higher") == c.verdict
         assert (decided(a).ended == "futile") == simulated.is_futile[i]
 
 
@@ -181,22 +187,23 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
     assert c.low is not None
     assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.5 %"
     assert (c.verdict, c.p_holm) == ("faster", None)
-    assert words.sentence(a) == (
+    assert comparison_sentence(a) == (
         "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.72 to 5.30, over 3 blocks (look 2 of"
         " at most 6; the interval allows for all); differences up to 5 % do not count."
     )
-    assert hints.quick(a) is words.validity(a) is hints.hint(a) is None
-    assert "At 3 blocks a p of at most 0.5 % settles it" in ratios.by_metric(a).caption
+    assert hints.quick_look(a) is block_counts.why_invalid(a) is hints.hint(a) is None
+    assert "At 3 blocks a p of at most 0.5 % settles it" in ratios.metric_table(a).caption
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 
 def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     wide = by_hand((200.0, 600.0), (200.0, 608.0))
-    assert standing.blocks_left(with_looks(wide)) == 0
-    assert standing.blocks_left(with_looks(wide, sequential.rule(1, precision=0.1))) == 1
-    a = recorded.analysed(with_looks(wide, sequential.rule(1, precision=0.1)))
+    assert run_status.blocks_left(with_looks(wide)) == 0
+    assert run_status.blocks_left(with_looks(wide, sequential.sequential_rule(1, precision=0.1))) == 1
+    a = recorded.analysed(with_looks(wide, sequential.sequential_rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
-    assert words.validity(a) == "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
+    why = "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
+    assert block_counts.why_invalid(a) == why
 
 
 def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
@@ -209,7 +216,7 @@ def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
 def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:
     logs = (0.105, 0.095, 0.1)
     assert decided(of_logs(*logs)).ended == "settled"
-    among = of_logs(*logs, rule=sequential.rule(5))
+    among = of_logs(*logs, rule=sequential.sequential_rule(5))
     assert decided(among).ended is None
     # What is in the manifest decides, not what else is in the report.
     run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs]))
@@ -233,7 +240,7 @@ def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     assert str(hints.hint(a)).startswith(
         "The run ended early: up to 12 blocks would settle it with a probability below"
     )
-    assert words.headline(a).startswith("Virtual threads: no clear difference in throughput (")
+    assert headline(a).startswith("Virtual threads: no clear difference in throughput (")
 
 
 def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
@@ -255,14 +262,16 @@ OPEN = (0.16, 0.02, 0.14, 0.04)
 )
 def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str | None, blocks: int) -> None:
     # Four blocks took 80 s, the next look is two blocks later.
-    a = of_logs(*OPEN, rule=sequential.rule(1, within=within), seconds=20.0)
+    a = of_logs(*OPEN, rule=sequential.sequential_rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
         assert str(hints.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
 
 
 def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
-    run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (*OPEN, 0.1)]), sequential.rule(1, within=121.0))
+    run = with_looks(
+        by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (*OPEN, 0.1)]), sequential.sequential_rule(1, within=121.0)
+    )
     lengths = (20.0, 20.0, 20.0, 20.0, 21.0)
     blocks = [b.model_copy(update={"seconds": s}) for b, s in zip(run.blocks, lengths, strict=True)]
     d = decided(recorded.analysed(replace(run, blocks=blocks)))
@@ -270,7 +279,7 @@ def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None
 
 
 def test_what_is_measured_once_is_not_expected_again() -> None:
-    run = with_looks(recorded.run(blocks=1), sequential.rule(1, within=100.0), 60.0)
+    run = with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, within=100.0), 60.0)
     assert decided(recorded.analysed(run)).ended == "within"
     once = run.blocks[0].model_copy(update={"once_seconds": 20.0})
     assert decided(recorded.analysed(replace(run, blocks=[once]))).ended is None
@@ -280,11 +289,13 @@ def test_what_is_measured_once_is_not_expected_again() -> None:
 
 
 def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes_on() -> None:
-    a = recorded.analysed(with_looks(recorded.run(blocks=1), sequential.rule(1, precision=0.1, within=80.0), 60.0))
-    assert (decided(a).ended, standing.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
-    assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
-    assert decision.of(a).text == "No decision: one block gives no interval."
-    assert "from a single block, which gives no interval" in str(words.sentence(a))
+    a = recorded.analysed(
+        with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, precision=0.1, within=80.0), 60.0)
+    )
+    assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
+    assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
+    assert decision.decide(a).text == "No decision: one block gives no interval."
+    assert "from a single block, which gives no interval" in str(comparison_sentence(a))
     assert str(hints.hint(a)).startswith(
         "The run ended where the next look did not fit into the time (--within). One block gives no interval, and two"
         " take about "
@@ -293,32 +304,32 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
 
 
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
-    rule = sequential.rule(1, within=80.0)
+    rule = sequential.sequential_rule(1, within=80.0)
     a = recorded.analysed(with_looks(recorded.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
-    assert decision.of(a).text == "No decision: a variant was not warm in the only block."
+    assert decision.decide(a).text == "No decision: a variant was not warm in the only block."
     assert str(hints.hint(a)).startswith("More warm-up cycles may help")
 
 
 @pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
 def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended: str | None) -> None:
-    run = with_looks(recorded.run(blocks=1), sequential.rule(1, within=within), 60.0)
+    run = with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, within=within), 60.0)
     a = recorded.analysed(replace(run, blocks=[recorded.spoiled(run.blocks[0], "steal")]))
-    assert (decided(a).ended, decided(a).blocks, standing.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
+    assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
     if ended:
-        assert words.look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
-        assert words.validity(a) == (
+        assert block_counts.after_look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
+        assert block_counts.why_invalid(a) == (
             "Not valid: 0 blocks count, another does not fit into the time (--within), 1 rejected. Do not decide by"
             " this run."
         )
-        text = decision.of(a).text
+        text = decision.decide(a).text
         assert text.startswith("No decision: the only block does not count, and another does not fit into the time (")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
         assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
 
 
 def test_rejected_attempts_take_time_too() -> None:
-    rule = sequential.rule(1, within=139.0)
+    rule = sequential.sequential_rule(1, within=139.0)
     run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in OPEN]), rule, 20.0)
     assert decided(recorded.analysed(run)).ended is None
     rejected = recorded.spoiled(run.blocks[1], "steal")
@@ -327,12 +338,12 @@ def test_rejected_attempts_take_time_too() -> None:
 
 
 def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
-    rule = sequential.rule(1, precision=0.01, within=40.0)
+    rule = sequential.sequential_rule(1, precision=0.01, within=40.0)
     a = of_logs(1.60, 1.62, rule=rule, seconds=20.0)
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
     assert (
         "The interval is wider than the precision of 1 % that was wanted: the next look did not fit into the time"
-        " (--within)." in words.explanation(a)
+        " (--within)." in explanation.sentences(a)
     )
     assert hints.hint(a) is None
 
@@ -344,15 +355,15 @@ def test_a_variant_that_fails_in_three_blocks_of_three_ends_a_run() -> None:
     a = recorded.analysed(with_looks(recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("failing", "fails")
     two = with_looks(recorded.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
-    assert standing.blocks_left(two) == 1
+    assert run_status.blocks_left(two) == 1
 
 
 def test_blocks_in_which_a_variant_failed_count_for_the_looks() -> None:
     # Without the failures the first look would settle it. With them nothing does, and the run has its six blocks.
-    assert standing.blocks_left(with_looks(recorded.run(blocks=2))) == 0
+    assert run_status.blocks_left(with_looks(recorded.run(blocks=2))) == 0
     failing = recorded.run(blocks=6, failing={2: "oom"})
     stands = [with_looks(replace(failing, blocks=failing.blocks[:n])) for n in range(2, 7)]
-    assert [standing.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
+    assert [run_status.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
     a = recorded.analysed(stands[-1])
     assert (decided(a).ended, a.verdict.n, a.verdict.comparisons[0].verdict) == ("futile", 6, "inconclusive")
 
@@ -368,7 +379,7 @@ def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> N
 
 
 def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
-    a = recorded.analysed(with_looks(of_three(blocks=6), sequential.rule(2)))
+    a = recorded.analysed(with_looks(of_three(blocks=6), sequential.sequential_rule(2)))
     primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
     assert [c.verdict for c in primaries] == ["faster", "faster"]
     assert decided(a).ended == "settled"
@@ -381,7 +392,7 @@ def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
 def test_a_manifest_without_a_rule_has_a_fixed_number_of_blocks() -> None:
     document: dict[str, Any] = json.loads(recorded.run(blocks=2).manifest.model_dump_json())
     del document["rule"]
-    assert Manifest.model_validate(migration.manifest(document)).rule is None
+    assert Manifest.model_validate(document).rule is None
 
 
 def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:

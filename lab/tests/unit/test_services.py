@@ -14,8 +14,8 @@ from tests.support.experiments import stub
 from vtlab import services, shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
-from vtlab.host.processes import Ledger
-from vtlab.model import experiment, service
+from vtlab.host.process_ledger import Ledger
+from vtlab.model import experiment_files, service
 from vtlab.services import process, sample
 
 SAMPLE = sample.service()
@@ -58,7 +58,7 @@ def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: P
     named = tmp_path / "e.json"
     document = recorded.experiment().document() | {"name": "e", "service": "mine.json"}
     named.write_text(json.dumps(document), encoding="utf-8")
-    loaded = services.of(experiment.load(str(named), tmp_path))
+    loaded = services.of(experiment_files.load(str(named), tmp_path))
     assert (loaded.name, loaded.directory) == ("mine", str(tmp_path / "bin"))
 
 

@@ -29,6 +29,8 @@ INPUTS = (
     "app/jvm.options",
     *(f"{folder}/pom.xml" for folder in FOREIGN),
 )
+#: Steps that bring a program, which may be on PATH already.
+TOOLS = ("helm", "vale", "actionlint", "browser")
 BASH = shutil.which("bash") or "/bin/bash"
 BUILT = ("agent", "app", *FOREIGN)
 STAMPS = (".venv/.stamp", "k6/node_modules/.stamp", *(f"{folder}/target/.stamp" for folder in BUILT))
@@ -53,10 +55,19 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_step_has_a_name(checkout: Path) -> None:
-    result = setup(checkout, "everything")
+@pytest.mark.parametrize("step", ["everything", "", "say"])
+def test_an_unknown_step_is_refused_with_the_known_ones(checkout: Path, step: str) -> None:
+    result = setup(checkout, step)
     assert result.returncode == 2
-    assert result.stderr.startswith("usage: lab/setup vtlab|run|test|prose|wheel|chart|lock")
+    assert result.stderr.startswith("usage: lab/setup STEP, or java COMMAND...; the steps: vtlab agent app")
+
+
+def test_make_runs_every_step_that_the_tests_need(checkout: Path) -> None:
+    """Each step of the Makefile is one of ``lab/setup``."""
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    (steps,) = re.findall(r"(?m)^STEPS := (.*)$", makefile)
+    known = setup(checkout, "").stderr.rpartition("the steps: ")[2].split()
+    assert set(steps.split()) == set(known) - {"vtlab", "vale", "wheel", "chart", "lock"}
 
 
 def test_no_uv_and_no_python(checkout: Path) -> None:
@@ -88,7 +99,7 @@ def test_the_environment_is_made_once_by_the_locked_requirements_alone(checkout:
 def test_no_maven(checkout: Path) -> None:
     finish(checkout)
     (checkout / "app/target/.stamp").unlink()
-    refused(setup(checkout, "run"), "no Maven", "apt-get install maven")
+    refused(setup(checkout, "app"), "no Maven", "apt-get install maven")
 
 
 @pytest.mark.parametrize(("go", "version"), [("", "none"), ("echo go1.20.14", "1.20")])
@@ -97,18 +108,20 @@ def test_no_k6_and_no_go_to_build_it(checkout: Path, go: str, version: str) -> N
     if go:
         program(checkout / "bin/go", go)
     refused(
-        setup(checkout, "run"), f"no k6 that is new enough, and no Go 1.21 to build it (found: {version})", "Go 1.21"
+        setup(checkout, "k6"), f"no k6 that is new enough, and no Go 1.21 to build it (found: {version})", "Go 1.21"
     )
 
 
 def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
-    refused(setup(checkout, "prose"), "no Vale, and no C compiler (gcc)", "apt-get install gcc")
+    refused(setup(checkout, "vale"), "no Vale, and no C compiler (gcc)", "apt-get install gcc")
 
 
-@pytest.mark.parametrize("step", ["vtlab", "run", "test", "prose"])
+@pytest.mark.parametrize(
+    "step", ["vtlab", "agent", "app", "foreign", "mariadb", "k6", "prometheus", "promtool", "modules", *TOOLS]
+)
 def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
     finish(checkout)
-    for name in ("helm", "vale", "actionlint", "chromium"):
+    for name in (*TOOLS[:-1], "chromium"):
         program(checkout / "bin" / name, "exit 1")
     result = setup(checkout, step)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
@@ -118,7 +131,7 @@ def test_a_cache_that_cannot_be_made_ends_the_set_up(checkout: Path) -> None:
     finish(checkout)
     script = '[ "$*" = "-m vtlab.services.aot_cache" ] || exit 0; echo "setup: why" >&2; exit 3'
     program(checkout / ".venv/bin/python", script)
-    result = setup(checkout, "run")
+    result = setup(checkout, "app")
     assert (result.returncode, result.stderr) == (3, "setup: why\n")
 
 

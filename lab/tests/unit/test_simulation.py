@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.cli_call import call
-from vtlab.analysis import simulated_looks, simulation, statistics
-from vtlab.analysis.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate, simulate_reports
+from vtlab.analysis.statistics import paired, simulated_runs, simulation
+from vtlab.analysis.statistics.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate, simulate_reports
 
 RUNS = 10_000
 SMALL = Noise(jvm=0.005, trial=0.005, white=0.003)
@@ -39,8 +39,8 @@ def test_alike_variants_are_hardly_ever_called_different(noise: Noise) -> None:
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_on_the_edge_of_the_margin_each_verdict_is_as_rare_as_its_level(n: int) -> None:
     result = simulate(n, EDGE, Noise().with_sd(0.02), RUNS)
-    assert result.faster == pytest.approx(statistics.LEVEL, abs=error(statistics.LEVEL))
-    assert result.equivalent <= statistics.LEVEL + error(statistics.LEVEL)
+    assert result.faster == pytest.approx(paired.LEVEL, abs=error(paired.LEVEL))
+    assert result.equivalent <= paired.LEVEL + error(paired.LEVEL)
     assert result.false == pytest.approx(result.faster + result.slower + result.equivalent)
 
 
@@ -48,9 +48,9 @@ def test_on_the_edge_of_the_margin_each_verdict_is_as_rare_as_its_level(n: int) 
 def test_the_experiments_of_a_report_share_one_level(experiments: int) -> None:
     noise = Noise().with_sd(0.02)
     result = simulate_reports(6, [EDGE] * experiments, noise, RUNS)
-    assert result.any_faster <= statistics.LEVEL + error(statistics.LEVEL)
-    assert result.any_equivalent <= statistics.LEVEL + error(statistics.LEVEL)
-    unadjusted = 1 - (1 - statistics.LEVEL) ** experiments
+    assert result.any_faster <= paired.LEVEL + error(paired.LEVEL)
+    assert result.any_equivalent <= paired.LEVEL + error(paired.LEVEL)
+    unadjusted = 1 - (1 - paired.LEVEL) ** experiments
     assert result.any_faster_alone == pytest.approx(unadjusted, abs=error(unadjusted))
     assert math.isnan(result.power)
 
@@ -58,7 +58,7 @@ def test_the_experiments_of_a_report_share_one_level(experiments: int) -> None:
 def test_clear_differences_beside_doubtful_ones_are_still_found() -> None:
     result = simulate_reports(6, [EDGE] * 5 + [1.5] * 5, Noise().with_sd(0.02), 2000)
     assert result.power == 1
-    assert result.any_faster <= statistics.LEVEL + error(statistics.LEVEL, 2000)
+    assert result.any_faster <= paired.LEVEL + error(paired.LEVEL, 2000)
 
 
 def test_power_grows_with_the_blocks() -> None:
@@ -77,7 +77,7 @@ def test_the_noise_of_a_block_is_what_it_is_said_to_be(noise: Noise) -> None:
 @pytest.mark.parametrize("name", [name for name in KINDS if "two modes" in name])
 def test_the_true_ratio_of_slow_jvms_is_the_mean_over_them(name: str) -> None:
     of, over = simulation.counts(np.random.default_rng(1), (RUNS, 6), 1.2, KINDS[name], 1e6)
-    logs = statistics.log_ratio(of, over)
+    logs = paired.log_ratio(of, over)
     assert float(np.mean(logs)) == pytest.approx(math.log(1.2), abs=4 * float(np.std(logs)) / math.sqrt(logs.size))
     assert float(np.std(logs)) > 2 * KINDS[name].sd, "or this test tests nothing"
 
@@ -117,12 +117,12 @@ def test_a_run_is_judged_like_a_real_one() -> None:
     of, over = simulation.counts(np.random.default_rng(3), (200, 4), 1.1, Noise(), ANSWERS)
     judged = simulation._judge(of, over, 1.1)
     for i in range(200):
-        logs = [float(x) for x in statistics.log_ratio(of[i], over[i])]
-        e = statistics.estimate(logs, float(statistics.floor(statistics.resolution(of[i], over[i]))))
+        logs = [float(x) for x in paired.log_ratio(of[i], over[i])]
+        e = paired.estimate(logs, float(paired.floor(paired.resolution(of[i], over[i]))))
         assert e.p_t == pytest.approx(float(judged.t.p[i]))
-        outcome = statistics.outcome(e.low, e.high, "higher")
-        places = {"faster": statistics.ABOVE, "slower": statistics.BELOW, "equivalent": statistics.INSIDE}
-        assert places.get(outcome, statistics.ACROSS) == judged.position[i]
+        outcome = paired.outcome(e.low, e.high, "higher")
+        places = {"faster": paired.ABOVE, "slower": paired.BELOW, "equivalent": paired.INSIDE}
+        assert places.get(outcome, paired.ACROSS) == judged.position[i]
 
 
 def test_the_tables_are_the_same_each_time() -> None:
@@ -135,4 +135,4 @@ def test_the_tables_are_the_same_each_time() -> None:
 
 def test_the_command_prints_the_tables() -> None:
     done = call("simulate", "--runs", "5", "--sd", "0.04")
-    assert done.out.splitlines() == [*simulation.tables(5, 0.04), *simulated_looks.tables(5, 0.04)]
+    assert done.out.splitlines() == [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import bound_of, measured, threads_at, users
-from vtlab.analysis import mva
-from vtlab.analysis.laws import slow
+from vtlab.analysis.laws import mva, unexplained
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured
 from vtlab.model.records import Place
@@ -248,8 +247,8 @@ def test_threads_that_are_ready_and_have_no_carrier_are_short_of_carriers() -> N
     ],
 )
 def test_other_waits_are_not_the_carriers(other: dict[str, Any]) -> None:
-    assert slow.short_of_carriers(behind_a_computation()) is not None
-    assert slow.short_of_carriers(behind_a_computation(**other)) is None
+    assert unexplained.short_of_carriers(behind_a_computation()) is not None
+    assert unexplained.short_of_carriers(behind_a_computation(**other)) is None
 
 
 def test_a_pool_whose_holders_wait_for_a_carrier_has_nothing_slow_inside() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import jars
-from vtlab.analysis import static_findings
+from vtlab.analysis.findings import static
 from vtlab.services.inspection import inspect
 
 POSTGRESQL, POOL = "org.postgresql:postgresql", "org.apache.commons:commons-pool2"
@@ -128,7 +128,7 @@ CASES: dict[str, Cases] = {
 def found(service: Service, folder: Path) -> dict[str, str]:
     """The static findings of a service: id -> place."""
     jar = jars.service(folder / "shop.jar", service.libraries, **service.jar)
-    return {finding.id: finding.place for finding in static_findings.find(inspect(jar), service.java, service.flags)}
+    return {finding.id: finding.place for finding in static.static_findings(inspect(jar), service.java, service.flags)}
 
 
 @pytest.mark.parametrize("identifier", CASES)
@@ -140,7 +140,7 @@ def test_a_row_holds_inside_its_ranges_and_not_just_outside(identifier: str, tmp
 
 def test_a_finding_names_version_cure_and_command(tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "shop.jar", {MYSQL: "8.0.33"})
-    (finding,) = static_findings.find(inspect(jar), "21.0.8")
+    (finding,) = static.static_findings(inspect(jar), "21.0.8")
     assert (finding.kind, finding.variant) == ("static", None)
     assert (finding.place, finding.amount) == (f"{MYSQL} 8.0.33", "on JDK 21.0.8")
     assert finding.command == "vtlab try shop.jar --with java=25"
@@ -153,4 +153,4 @@ def test_a_service_without_known_problems_has_no_finding(tmp_path: Path) -> None
 
 def test_without_a_jdk_problems_of_any_jdk_are_shown(tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "shop.jar", {MYSQL: "8.0.33"})
-    assert [finding.id for finding in static_findings.find(inspect(jar))] == ["mysql-driver-pins"]
+    assert [finding.id for finding in static.static_findings(inspect(jar))] == ["mysql-driver-pins"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import recorded
 from tests.support.blocks import cycles
-from vtlab.analysis.validity import steady_state, warmth
+from vtlab.analysis.validity import jit_compiler, load_bound, steady_state
 
 
 def test_steady_state_by_hand() -> None:
@@ -119,11 +119,11 @@ BLOCKING = recorded.experiment(
 )
 def test_the_load_allows_so_many_requests_at_most(variant: str, users: int, most: float | None) -> None:
     trial = recorded.trial(variant, users=users)
-    assert steady_state.most_throughput(trial, BLOCKING) == most
+    assert load_bound.most_throughput(trial, BLOCKING) == most
     unknown = recorded.experiment(load={"model": "closed", "users": 1000})
-    assert steady_state.most_throughput(trial, unknown) is None
+    assert load_bound.most_throughput(trial, unknown) is None
     waiting = recorded.experiment(load={**BLOCKING.load.model_dump(), "think_time": "1s"})
-    assert steady_state.most_throughput(trial, waiting) == (most if users == 1000 else None)
+    assert load_bound.most_throughput(trial, waiting) == (most if users == 1000 else None)
 
 
 def test_a_cycle_that_the_load_alone_bounds_has_nothing_left_to_gain() -> None:
@@ -191,5 +191,5 @@ def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> 
         recorded.trial("platform", "warmup", users=200, window=6.0, ok=round(6 * x), server=busy)
         for x in (200.0, 190.0)
     )
-    assert warmth.is_compiled(bound, BLOCKING)
-    assert not warmth.is_compiled(slower, BLOCKING)
+    assert jit_compiler.is_compiled(bound, BLOCKING)
+    assert not jit_compiler.is_compiled(slower, BLOCKING)

@@ -1,4 +1,4 @@
-"""How long a service stood without a core, and what its JIT compiler used: from the counters of its threads."""
+"""The time of a service without a core, and the CPU of its JIT compiler, from the counters of its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a request goes: queue, then what its thread does."""
+"""The time of a request, split: the queue, then what its thread does."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from tests.support import recorded
 from vtlab.catalogue import palette
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Breakdown, TimePart
-from vtlab.report import html, time_split
+from vtlab.report.pages import html
+from vtlab.report.parts import time_split
 
 RUN = recorded.run(blocks=3)
 
 
 def described(run: object) -> dict[str, str]:
-    """Variant -> what its chart says in words."""
-    return described_of(recorded.analysed(run))  # type: ignore[arg-type]
+    """Returns the words of each variant's chart."""
+    return descriptions(recorded.analysed(run))  # type: ignore[arg-type]
 
 
-def described_of(analysis: Analysis) -> dict[str, str]:
-    """The same of an analysis."""
-    panels = time_split.panels(analysis)
+def descriptions(analysis: Analysis) -> dict[str, str]:
+    """Returns the words of each chart of an analysis."""
+    panels = time_split.time_panels(analysis)
     return {panel.title: unescape(re.findall(r"<desc>(.*?)</desc>", panel.chart)[0]) for panel in panels}
 
 
@@ -46,7 +47,7 @@ def test_thread_dumps_say_what_the_service_time_is_made_of() -> None:
         dumps=9, throughput=200.0, latency=5.1, parts=parts, explained=1.0, accounted=0.2, is_slowed=False
     )
     analysis.verdict.variants["platform"].time = trial
-    words = described_of(analysis)
+    words = descriptions(analysis)
     assert words["platform"] == (
         "queue in front of the server's threads: 4.00 s; wait for a database connection: OrderService:40: 600 ms;"
         " lock: Semaphore at OrderService:42: 300 ms; computation, or ready to run: OrderService:50: 50.0 ms;"
@@ -54,7 +55,7 @@ def test_thread_dumps_say_what_the_service_time_is_made_of() -> None:
     )
     # Seconds of a slower trial are not those of the blocks.
     analysis.verdict.variants["platform"].time = trial.model_copy(update={"is_slowed": True})
-    assert described_of(analysis) == described(RUN)
+    assert descriptions(analysis) == described(RUN)
 
 
 def part(activity: Any, place: str, seconds: float) -> TimePart:
@@ -65,7 +66,7 @@ def part(activity: Any, place: str, seconds: float) -> TimePart:
 
 def test_all_bars_have_one_scale() -> None:
     analysis = recorded.analysed(RUN)
-    panels = time_split.panels(analysis)
+    panels = time_split.time_panels(analysis)
     lengths = [
         sum(map(float, re.findall(r'<rect [^>]*width="([\d.]+)" height="20" class="part', panel.chart)))
         for panel in panels

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import jars
 from vtlab import own_experiment
-from vtlab.analysis import trying
+from vtlab.analysis.findings import commands
 from vtlab.catalogue import findings
 
 THIRD = "vtlab try shop-1.4.jar --with pool=50"
@@ -36,13 +36,13 @@ OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted 
     ],
 )  # fmt: skip
 def test_of_a_run_it_is_the_call_with_the_cure_in_it(command: str, call: str, typed: str) -> None:
-    assert trying.by_call(command, "shop-1.4.jar", call) == typed
+    assert commands.cure_in_call(command, "shop-1.4.jar", call) == typed
 
 
 def test_of_a_jar_it_has_the_path_and_a_request() -> None:
     path = PurePath("my shop/shop-1.4.jar")
-    assert trying.by_jar(THIRD, path) == "vtlab try 'my shop/shop-1.4.jar' 'GET /' --with pool=50"
-    assert trying.by_jar(OTHER, path) == (
+    assert commands.cure_for_jar(THIRD, path) == "vtlab try 'my shop/shop-1.4.jar' 'GET /' --with pool=50"
+    assert commands.cure_for_jar(OTHER, path) == (
         "java -Djarmode=tools -jar 'my shop/shop-1.4.jar' extract --destination extracted"
         " && vtlab try extracted/shop-1.4.jar 'GET /'"
     )
@@ -52,7 +52,9 @@ def test_of_a_jar_it_has_the_path_and_a_request() -> None:
 @pytest.mark.parametrize("row", [row for row in findings.rows() if "--with" in row.command], ids=lambda row: row.id)
 def test_the_command_of_every_row_adds_a_variant(row: findings.Row, tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "my shop.jar")
-    vtlab, command, path, request, option, variant = shlex.split(trying.by_jar(row.for_jar(row.command, jar.name), jar))
+    vtlab, command, path, request, option, variant = shlex.split(
+        commands.cure_for_jar(row.for_jar(row.command, jar.name), jar)
+    )
     assert (vtlab, command, path, option) == ("vtlab", "try", str(jar), "--with")
     asked = own_experiment.of_call(Path(path), [request], None, None, more=[variant])
     assert len(own_experiment.experiment_of(asked).variants) == 3

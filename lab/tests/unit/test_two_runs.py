@@ -12,13 +12,14 @@ from scipy import stats
 
 from tests.support import golden_files, recorded
 from tests.support.cli_call import call
-from vtlab import results
-from vtlab.analysis import statistics, two_runs, verdict
-from vtlab.analysis.statistics import Variance
+from vtlab.analysis import two_runs, verdict
+from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import Change, TwoRuns
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis, Run
+from vtlab.runs import store
 
 RATIO = "throughput(virtual/platform)"
 SIXTY = {"model": "closed", "users": 60}
@@ -38,9 +39,9 @@ def compared(before: Analysis, after: Analysis, between: Variance | None = None)
 
 
 def stored(folder: Path, run: Run) -> Path:
-    results.create(folder, run.manifest)
+    store.create(folder, run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
     return folder
 
 
@@ -58,19 +59,19 @@ def test_welch_is_that_of_scipy() -> None:
     random = np.random.default_rng(3)
     a, b = random.normal(0.1, 0.02, 6), random.normal(0.0, 0.05, 9)
     parts = [Variance(float(np.var(x, ddof=1)) / len(x), len(x) - 1) for x in (a, b)]
-    e = statistics.welch(float(np.mean(a) - np.mean(b)), parts)
+    e = paired.welch(float(np.mean(a) - np.mean(b)), parts)
     expected = stats.ttest_ind(a, b, equal_var=False)
-    interval = expected.confidence_interval(statistics.CONFIDENCE)
+    interval = expected.confidence_interval(paired.CONFIDENCE)
     assert (math.log(e.low), math.log(e.high)) == pytest.approx((interval.low, interval.high))
-    shifted = stats.ttest_ind(a - math.log1p(statistics.MARGIN), b, equal_var=False, alternative="greater")
+    shifted = stats.ttest_ind(a - math.log1p(paired.MARGIN), b, equal_var=False, alternative="greater")
     assert e.p == pytest.approx(shifted.pvalue)
 
 
 def test_welch_with_a_known_part_tends_to_the_normal_distribution() -> None:
-    e = statistics.welch(0.0, [Variance(1e-12, 5), Variance(0.0001, math.inf)])
+    e = paired.welch(0.0, [Variance(1e-12, 5), Variance(0.0001, math.inf)])
     assert math.log(e.high) == pytest.approx(1.96 * 0.01, rel=1e-3)
     with pytest.raises(ValueError, match="no variance"):
-        statistics.welch(0.0, [Variance(0.0, 5)])
+        paired.welch(0.0, [Variance(0.0, 5)])
 
 
 def test_the_interval_of_welch_covers_the_truth_as_often_as_it_says() -> None:
@@ -79,7 +80,7 @@ def test_the_interval_of_welch_covers_the_truth_as_often_as_it_says() -> None:
     for _ in range(2000):
         a, b = random.normal(0.0, 0.02, 6), random.normal(0.0, 0.06, 4)
         parts = [Variance(float(np.var(x, ddof=1)) / len(x), len(x) - 1) for x in (a, b)]
-        e = statistics.welch(float(np.mean(b) - np.mean(a)), parts)
+        e = paired.welch(float(np.mean(b) - np.mean(a)), parts)
         covered += e.low <= 1 <= e.high
     assert 0.935 <= covered / 2000 <= 0.965
 
@@ -158,7 +159,7 @@ def test_the_spread_of_aa_runs_is_that_of_their_means() -> None:
         return recorded.with_trials(pooled(seed=seed), lambda _, trial: recorded.scaled(trial, factor))
 
     aa = [recorded.analysed(faster(factor, seed)) for seed, factor in enumerate((1.0, 0.95, 0.9))]
-    of_platform = [sample.mean for a in aa if (sample := two_runs.throughput(a, "platform"))]
+    of_platform = [sample.mean for a in aa if (sample := two_runs.throughput_sample(a, "platform"))]
     between = two_runs.between_runs(aa, aa[0])
     assert between.df == 2
     assert between.value == pytest.approx(float(np.var(of_platform, ddof=1)), rel=0.3)
@@ -287,7 +288,7 @@ def test_the_directories_of_a_call_with_several_runs_are_compared_by_their_names
 
 
 def test_both_are_judged_by_the_rules_of_a_report(before: Path) -> None:
-    (analysis,) = verdict.analyse_all([results.read(before)])
+    (analysis,) = verdict.analyse_all([store.read(before)])
     (two,) = two_runs.compare([analysis], [analysis], None)
     assert isinstance(two, TwoRuns)
     assert two.changes[0].ratio == 1

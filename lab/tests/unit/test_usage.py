@@ -1,4 +1,4 @@
-"""What a service uses, as the kernel counts it: read from its process and its control group, then over a window."""
+"""The usage of a service, read from its process and its control group, then over a window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from vtlab.host import machine
-from vtlab.host.cgroup import Cgroup, CpuStat
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import CpuStat
 from vtlab.host.machine import Sample
 from vtlab.host.usage import Reader, ServiceUsage
 

@@ -8,28 +8,38 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders
-from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, Played, as_recorded, console, one_block
-from vtlab import results, runner
-from vtlab.analysis import sequential, standing
+from tests.support.recorded_runs import (
+    ALONE,
+    GIVING_UP,
+    RUN,
+    FailingEveryBlock,
+    as_recorded,
+    console,
+    one_block,
+    recorded,
+)
+from vtlab.analysis import run_status
+from vtlab.analysis.statistics import sequential
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
-from vtlab.model.experiment import Experiment
-from vtlab.model.records import Failure, K6Document
-from vtlab.planning import plan
-from vtlab.planning.load import AS_PLANNED, Pace
-from vtlab.progress import Progress
+from vtlab.measuring.progress import Progress
+from vtlab.model.records import Failure
+from vtlab.planning import trial_order
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 
 __all__ = ["as_recorded"]
 
 
 def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path: Path) -> None:
     failure = Failure(variant="virtual", reason="it ended with exit code 1: no", moment="while it started")
-    target = Breaking(RUN.blocks, start=failure)
+    target = recorded(RUN.blocks, start_failures=[failure])
     block, said = one_block(target, tmp_path)
     assert block.failures == [failure]
     assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
-    assert target.said == [
-        "3 own cycles of platform",
+    assert target.journal.events == [
+        "3 trial-load cycles of platform",
+        "end of the warm-up",
         "trials platform platform of platform",
         f"a single user for {ALONE} of platform",
         "light load for platform of platform",
@@ -38,16 +48,17 @@ def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path:
 
 
 def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:
-    target = Breaking(RUN.blocks, warmup=VariantFailed("virtual", "out of heap memory (256m)", "w4"))
+    target = recorded(RUN.blocks, {"warm-up": VariantFailed("virtual", "out of heap memory (256m)", "w4")})
     block, said = one_block(target, tmp_path)
     assert block.failures == [
         Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 2")
     ], "the fourth phase of two variants"
     assert {t.variant for t in (*block.warmup, *block.trials)} == {"platform"}
-    assert target.said == [
-        "3 own cycles of platform virtual",
+    assert target.journal.events == [
+        "3 trial-load cycles of platform virtual",
         "drop virtual",
-        "3 own cycles of platform",
+        "3 trial-load cycles of platform",
+        "end of the warm-up",
         "trials platform platform of platform",
         f"a single user for {ALONE} of platform",
         "light load for platform of platform",
@@ -60,7 +71,7 @@ def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(t
 def test_a_variant_that_breaks_in_a_trial_leaves_and_the_other_has_its_trials(
     phase: str | None, moment: str, tmp_path: Path
 ) -> None:
-    target = Breaking(RUN.blocks, trials=VariantFailed("platform", "it ended with exit code 137 (killed)", phase))
+    target = recorded(RUN.blocks, {"trials": VariantFailed("platform", "it ended with exit code 137 (killed)", phase)})
     block, _ = one_block(target, tmp_path)
     assert [(f.variant, f.moment) for f in block.failures] == [("platform", moment)]
     assert [t.variant for t in block.trials] == ["virtual", "virtual"]
@@ -70,22 +81,14 @@ def test_a_variant_that_breaks_in_a_trial_leaves_and_the_other_has_its_trials(
 def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other_its_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
-
-    class OneByOne(Breaking):
-        def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
-            self.said.append(f"trial {position} of {variant}")
-            if position == 1 and "platform" in self.left:
-                raise VariantFailed("platform", "it ended with exit code 1")
-            document = super(Breaking, self).load(order=[variant], warmup_cycles=0, single=None)
-            trial = next(t for t in document.trials if t.variant == variant)
-            return document.model_copy(update={"single": [], "trials": [trial]})
+    monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
 
     windows = GIVING_UP
     exp = builders.experiment(windows=windows)
-    target = OneByOne(builders.run(exp, blocks=1).blocks)
+    broken = VariantFailed("platform", "it ended with exit code 1")
+    target = recorded(builders.run(exp, blocks=1).blocks, {"trials": broken})
     block, _ = one_block(target, tmp_path, exp)
-    assert target.said[-3:] == ["trial 1 of virtual", "drop platform", "trial 1 of virtual"]
+    assert target.journal.events[-3:] == ["trial 1 of virtual", "drop platform", "trial 1 of virtual"]
     assert [t.variant for t in block.trials] == ["virtual"]
     assert [(f.variant, f.moment) for f in block.failures] == [("platform", "trial 1")]
 
@@ -97,9 +100,9 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
         else t
         for t in RUN.blocks[0].warmup
     ]
-    target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
+    target = recorded([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
-    assert target.said[1:3] == ["drop virtual", "trials platform platform of platform"]
+    assert target.journal.events[1:4] == ["drop virtual", "end of the warm-up", "trials platform platform of platform"]
     assert {f.variant for f in failing.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
@@ -107,7 +110,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
 def test_both_variants_may_break(tmp_path: Path) -> None:
     failure = Failure(variant="virtual", reason="it ended with exit code 1", moment="while it started")
     broken = VariantFailed("platform", "it ended with exit code 1", "w1")
-    block, _ = one_block(Breaking(RUN.blocks, start=failure, warmup=broken), tmp_path)
+    block, _ = one_block(recorded(RUN.blocks, {"warm-up": broken}, start_failures=[failure]), tmp_path)
     assert [f.variant for f in block.failures] == ["virtual", "platform"]
     assert (block.warmup, block.trials) == ([], [])
 
@@ -116,40 +119,35 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = builders.run(blocks=6)
-    results.create(tmp_path, run.manifest)
-    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    store.create(tmp_path, run.manifest)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
-    class Always(Breaking):
-        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
-            self.breaks = {"trials": VariantFailed("virtual", "out of heap memory (256m)", "1")}
-            return super().start(experiment, block, attempt)
-
     with Progress(said, [1] * 6) as progress:
-        runner.measure(tmp_path, Always([RUN.blocks[0]] * 6), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 6), progress)
         assert progress._left == []
-    measured = results.read(tmp_path)
+    measured = store.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
-    assert standing.blocks_left(measured) == 0
-    assert standing.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+    assert run_status.blocks_left(measured) == 0
+    assert run_status.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
 @pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.036, [2, 3])])
 def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
-    run = builders.run(blocks=12, noise=noise, rule=sequential.rule(1))
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
-    results.create(tmp_path, run.manifest)
+    run = builders.run(blocks=12, noise=noise, rule=sequential.sequential_rule(1))
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    store.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [100, 100, 50], is_least=True) as progress:
-        runner.measure(tmp_path, Played(run.blocks), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), recorded(run.blocks), progress)
         assert progress._left == [50], "the run after it"
-    measured = results.read(tmp_path)
+    measured = store.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
-    assert standing.blocks_left(measured) == 0
+    assert run_status.blocks_left(measured) == 0
     assert "blocking: block 2 of at most 12: starting" in text.getvalue()
     assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
     between = "blocking: not settled after 2 blocks, the next look is after 3"
@@ -157,18 +155,13 @@ def test_a_run_with_looks_ends_when_it_is_settled(
 
 
 def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = builders.run(blocks=12, rule=sequential.rule(1))
-    results.create(tmp_path, run.manifest)
-    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    run = builders.run(blocks=12, rule=sequential.sequential_rule(1))
+    store.create(tmp_path, run.manifest)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
-    class Always(Breaking):
-        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
-            self.breaks = {"trials": VariantFailed("virtual", "out of heap memory (256m)", "1")}
-            return super().start(experiment, block, attempt)
-
     with Progress(said, [1] * 2) as progress:
-        runner.measure(tmp_path, Always([RUN.blocks[0]] * 12), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 12), progress)
         assert progress._left == []
-    assert len(results.read(tmp_path).blocks) == 3
+    assert len(store.read(tmp_path).blocks) == 3
     assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1

@@ -13,13 +13,14 @@ import pytest
 
 from tests.support import recorded
 from tests.support.blocks import at_rate
-from vtlab import report, results
-from vtlab.analysis import standing, verdict
+from vtlab.analysis import run_status, verdict
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
 from vtlab.model.verdict import Comparison
+from vtlab.report.pages import html, markdown
+from vtlab.runs import store
 
-SCHEMA = json.loads(results.verdict_schema())
+SCHEMA = json.loads(store.verdict_schema())
 
 
 def primary(run: Run) -> Comparison:
@@ -305,10 +306,10 @@ def test_of_several_variants_only_those_that_failed_are_not_compared() -> None:
         "virtual": "faster",
         "virtual-small": "fails",
     }
-    assert not standing.failing_ends(run.experiment, a.accepted), "the other comparison needs its blocks"
+    assert not run_status.is_ended_by_failing(run.experiment, a.accepted), "the other comparison needs its blocks"
     ended = of_three(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"), fails="platform")
-    assert standing.failing_ends(ended.experiment, ended.blocks)
-    assert not standing.failing_ends(ended.experiment, ended.blocks[:2])
+    assert run_status.is_ended_by_failing(ended.experiment, ended.blocks)
+    assert not run_status.is_ended_by_failing(ended.experiment, ended.blocks[:2])
 
 
 def test_a_winner_that_the_load_alone_limits_shows_a_lower_bound() -> None:
@@ -371,8 +372,8 @@ RUNS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_verdicts_are_valid_json_and_the_same_each_time(name: str) -> None:
-    text = results.verdict_text(recorded.analysed(RUNS[name]()).verdict)
-    assert text == results.verdict_text(recorded.analysed(RUNS[name]()).verdict)
+    text = store.verdict_text(recorded.analysed(RUNS[name]()).verdict)
+    assert text == store.verdict_text(recorded.analysed(RUNS[name]()).verdict)
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")
@@ -421,9 +422,9 @@ def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     assert len(first.verdict.comparisons) + len(second.verdict.comparisons) == len(whole.verdict.comparisons)
     assert set(second.verdict.variants) == {"platform", "virtual-small"}
     assert (first.verdict.n, first.rejected, first.checks) == (6, whole.rejected, whole.checks)
-    markdown = report.markdown.render([first, second])
-    assert "## threads, virtual-small under 1 CPU" in markdown
-    assert "1.5 times the throughput" in report.html.render([second])
+    text = markdown.render([first, second])
+    assert "## threads, virtual-small under 1 CPU" in text
+    assert "1.5 times the throughput" in html.render([second])
     assert verdict.split_by_comparison(recorded.analysed(recorded.run())) == [recorded.analysed(recorded.run())]
 
 

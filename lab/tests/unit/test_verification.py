@@ -9,12 +9,12 @@ import pytest
 
 from tests.support import recorded
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model import units
 from vtlab.model.experiment import Properties
 from vtlab.model.service import Meters
 from vtlab.targets import verification
-from vtlab.targets.verification import Figures
+from vtlab.targets.verification import Figures, StartedVariant
 
 EXPERIMENT = recorded.experiment()
 CPU, MEMORY = EXPERIMENT.limits.cpu, units.size(EXPERIMENT.limits.memory)
@@ -24,7 +24,7 @@ ALL: list[Meters] = ["jvm", "process", "cgroup", "tomcat"]
 
 
 def refuse(figures: Figures, enforced: Limit | None = HELD, meters: list[Meters] = ALL) -> None:
-    verification.refuse_other_limits("platform", EXPERIMENT, meters, figures, "the fix", enforced)
+    verification.refuse_other_limits(StartedVariant("platform", EXPERIMENT, meters, figures, enforced), "the fix")
 
 
 def test_limits_that_hold() -> None:
@@ -53,7 +53,7 @@ def test_a_limit_that_does_not_hold(figures: Figures, enforced: Limit | None, re
 def test_a_service_is_not_asked_for_meters_that_it_does_not_have() -> None:
     silent = Figures(None, None, tomcat_threads=None, jetty_virtual=None, java="unknown", gc="unknown")
     refuse(silent, meters=[])
-    verification.refuse_other_threads("platform", EXPERIMENT, [], silent)
+    verification.refuse_other_threads(StartedVariant("platform", EXPERIMENT, [], silent))
     with pytest.raises(PrerequisiteMissing):
         refuse(silent, Limit(None, None), meters=[])
 
@@ -78,10 +78,10 @@ def test_the_threads_of_a_variant(
     """Which kind of threads answers is what the started variant tells."""
     figures = replace(FINE, tomcat_threads=tomcat, jetty_virtual=jetty)
     if runs == variant:
-        verification.refuse_other_threads(variant, EXPERIMENT, [meters], figures)
+        verification.refuse_other_threads(StartedVariant(variant, EXPERIMENT, [meters], figures))
         return
     with pytest.raises(BadInput, match=f"{variant}: it runs on {runs} threads"):
-        verification.refuse_other_threads(variant, EXPERIMENT, [meters], figures)
+        verification.refuse_other_threads(StartedVariant(variant, EXPERIMENT, [meters], figures))
 
 
 MIB = 1024**2

@@ -11,13 +11,27 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_recorded, console, measured, one_block
-from vtlab import results, runner, warm_up
+from tests.support.recorded_runs import (
+    ALONE,
+    COUNTED,
+    RUN,
+    as_recorded,
+    console,
+    measured,
+    one_block,
+    pacings,
+    recorded,
+)
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
-from vtlab.model.records import Block, Failure, K6Document
-from vtlab.planning import load, plan
-from vtlab.planning.load import Pace
-from vtlab.progress import Progress
+from vtlab.measuring import warm_up
+from vtlab.measuring.progress import Progress
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
+from vtlab.planning import round_pacing, trial_order
+from vtlab.planning.load_call import CallPacing, LoadCall
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
+from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 
@@ -26,14 +40,15 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
     good = builders.block(cycles=7)
     unsteady = builders.broken(good, "virtual", "unsteady")
     in_turn = sorted(unsteady.warmup, key=lambda t: t.begin)
-    target = Breaking([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials})])
+    target = recorded([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials})])
     windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
     block, said = one_block(target, tmp_path, builders.experiment(windows=windows))
-    assert target.said == [
-        "2 cheap and 3 own cycles of platform virtual",
-        "1 own cycles of platform virtual",
-        "1 own cycles of platform virtual",
+    assert target.journal.events == [
+        "2 cheap and 3 trial-load cycles of platform virtual",
+        "1 trial-load cycles of platform virtual",
+        "1 trial-load cycles of platform virtual",
         "drop virtual",
+        "end of the warm-up",
         "trials platform platform of platform",
         f"a single user for {ALONE} of platform",
         "light load for platform of platform",
@@ -55,10 +70,10 @@ def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_co
         warmup.append(
             trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01, "cpu_cores": 0.9}})
         )
-    target = Breaking([good.model_copy(update={"warmup": warmup})])
+    target = recorded([good.model_copy(update={"warmup": warmup})])
     block, said = one_block(target, tmp_path, experiment)
-    assert target.said[1 : further + 1] == ["1 own cycles of platform virtual"] * further
-    assert target.said[further + 1].startswith("trials ")
+    assert target.journal.events[1 : further + 1] == ["1 trial-load cycles of platform virtual"] * further
+    assert target.journal.events[further + 1] == "end of the warm-up"
     assert len(block.warmup) == 2 * (5 + further)
     assert "rejected" not in said
 
@@ -66,13 +81,14 @@ def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_co
 def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_path: Path) -> None:
     exp = builders.experiment(windows=COUNTED)
     run = builders.run(exp, blocks=1)
-    target = WithMore([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})])
+    target = recorded([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})], raised_cores=1.5)
     block, _ = one_block(target, tmp_path, exp)
-    assert target.said[:5] == [
+    assert target.journal.events[:6] == [
         "raise platform virtual",
-        "2 cheap and 0 own cycles of platform virtual",
+        "2 cheap and 0 trial-load cycles of platform virtual",
         "restore",
-        "2 own cycles of platform virtual",
+        "2 trial-load cycles of platform virtual",
+        "end of the warm-up",
         "trials virtual platform platform virtual of platform virtual",
     ]
     assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 + [None] * 4
@@ -80,36 +96,31 @@ def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_
 
 
 def test_the_compilers_go_first_until_the_trials(tmp_path: Path) -> None:
-    class Noting(WithMore):
-        def end_warm_up(self) -> None:
-            self.said.append("end")
-
     exp = builders.experiment(windows=COUNTED)
     (good,) = builders.run(exp, blocks=1).blocks
-    target = Noting([good.model_copy(update={"warmup": builders.block(cycles=4).warmup})])
+    target = recorded([good.model_copy(update={"warmup": builders.block(cycles=4).warmup})], raised_cores=1.5)
     one_block(target, tmp_path, exp)
-    assert target.said[3:6] == [
-        "2 own cycles of platform virtual",
-        "end",
+    assert target.journal.events[3:6] == [
+        "2 trial-load cycles of platform virtual",
+        "end of the warm-up",
         "trials virtual platform platform virtual of platform virtual",
     ]
 
 
-class Compiling(WithMore):
+def compiling(blocks: Sequence[Block], calls: int, used: float = 1.5) -> RecordedTarget:
     """A target whose JIT compilers lack CPU until so many calls have given them more."""
+    busy = {"cpu_cores": used, "cpu_limit": 1.5, "jit_cpu": 0.5}
+    raised: list[LoadCall] = []
 
-    def __init__(self, blocks: Sequence[Block], calls: int, used: float = 1.5) -> None:
-        super().__init__(blocks)
-        self.calls, self.used = calls, used
-
-    def load(self, **rest: Any) -> K6Document:  # type: ignore[override]
-        document = super().load(**rest)
-        self.calls -= self.is_raised
-        if self.calls <= 0:
+    def change(call: LoadCall, document: K6Document) -> K6Document:
+        if any(cycle.raised_cpu for cycle in document.warmup):
+            raised.append(call)
+        if len(raised) >= calls:
             return document
-        busy = {"cpu_cores": self.used, "cpu_limit": 1.5, "jit_cpu": 0.5}
-        warmup = [t.model_copy(update={"server": {**t.server, **busy}}) for t in document.warmup]
+        warmup = [cycle.model_copy(update={"server": {**cycle.server, **busy}}) for cycle in document.warmup]
         return document.model_copy(update={"warmup": warmup})
+
+    return recorded(blocks, raised_cores=1.5, change=change)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +140,11 @@ def test_the_cycles_with_more_cpu_go_on_until_the_compilers_rest(
     exp = builders.experiment(windows=COUNTED)
     warmup = builders.block(cycles=2 * made + 2).warmup
     block, printed = one_block(
-        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], calls, used),
+        target := compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], calls, used),
         tmp_path,
         exp,
     )
-    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == made
+    assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == made
     assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 * made + [None] * 4
     assert f"warm-up, cycle {2 * made + 1} of {2 * made + 2} to" in printed
 
@@ -142,31 +153,31 @@ def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path:
     exp = builders.experiment(windows=COUNTED)
     warmup = builders.block(cycles=2 * warm_up.RAISED_CALLS + 12).warmup
     one_block(
-        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 99),
+        target := compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 99),
         tmp_path,
         exp,
     )
-    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == warm_up.RAISED_CALLS
+    assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == warm_up.RAISED_CALLS
 
 
 def test_no_cycles_with_more_cpu_begin_after_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exp = builders.experiment(windows=COUNTED)
     warmup = builders.block(cycles=2 * 3 + 12).warmup
     (good,) = builders.run(exp, blocks=1).blocks
-    target = Compiling([good.model_copy(update={"warmup": warmup})], 99)
+    target = compiling([good.model_copy(update={"warmup": warmup})], 99)
     moments = iter([0.0, 30.0, 70.0, 80.0])
     monkeypatch.setattr(warm_up, "time", SimpleNamespace(monotonic=lambda: next(moments)))
     one_block(target, tmp_path, exp)
-    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 3
+    assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == 3
 
 
 def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path) -> None:
     rounds = {"platform": "5s", "virtual": "1s"}
     exp = builders.experiment(windows=COUNTED, load={"model": "closed", "users": 1000, "round": rounds})
     (good,) = builders.run(exp, blocks=1).blocks
-    target = Compiling([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=4).warmup})], 9)
+    target = compiling([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=4).warmup})], 9)
     one_block(target, tmp_path, exp)
-    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 1
+    assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == 1
 
 
 #: The pace of these trials is known before the warm-up.
@@ -199,45 +210,43 @@ def paced(cycles: int, slow: str = "", upto: int = 0) -> Block:
 
 
 def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path: Path) -> None:
-    target = WithMore([paced(3)])
+    target = recorded([paced(3)], raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
-    assert target.said[:5] == [
+    assert target.journal.events[:6] == [
         "raise platform virtual",
-        "2 cheap and 0 own cycles of platform virtual",
+        "2 cheap and 0 trial-load cycles of platform virtual",
         "restore",
-        f"1 own cycles then trials {order} of platform virtual",
+        f"1 trial-load cycles then trials {order} of platform virtual",
+        "end of the warm-up",
         f"a single user for {ALONE} of platform virtual",
     ]
     assert [t.variant for t in block.trials] == order.split()
-    assert set(target.paces) == {Pace(builders.run(PACED).manifest.seed)}
+    assert set(pacings(target)) == {CallPacing(builders.run(PACED).manifest.seed)}
 
 
 def test_trials_after_a_warm_up_that_was_too_short_do_not_count(tmp_path: Path) -> None:
-    target = WithMore([paced(5, "virtual", 4)])
+    target = recorded([paced(5, "virtual", 4)], raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
-    assert target.said[3:6] == [
-        f"1 own cycles then trials {order} of platform virtual",
-        *["1 own cycles of platform virtual"] * 2,
+    assert target.journal.events[3:6] == [
+        f"1 trial-load cycles then trials {order} of platform virtual",
+        *["1 trial-load cycles of platform virtual"] * 2,
     ]
-    assert target.said[6] == f"trials {order} of platform virtual"
+    assert target.journal.events[6:8] == ["end of the warm-up", f"trials {order} of platform virtual"]
     assert [t.variant for t in block.trials] == order.split(), "those of the last call alone"
     assert len(block.warmup) == 2 * 5
 
 
-CHEAP = ["raise platform virtual", "2 cheap and 0 own cycles of platform virtual", "restore"]
+CHEAP = ["raise platform virtual", "2 cheap and 0 trial-load cycles of platform virtual", "restore"]
 
 
-class GivingUp(WithMore):
-    """A target whose last trial leaves three requests unanswered where they are not waited for."""
-
-    def load(self, *, wait_for_answers: bool = True, **rest: Any) -> K6Document:  # type: ignore[override]
-        document = super().load(wait_for_answers=wait_for_answers, **rest)
-        if wait_for_answers or not document.trials:
-            return document
-        *before, last = document.trials
-        return document.model_copy(update={"trials": [*before, last.model_copy(update={"given_up": 3})]})
+def given_up(call: LoadCall, document: K6Document) -> K6Document:
+    """Leaves three requests of the last trial unanswered where they are not waited for."""
+    if call.wait_for_answers or not document.trials:
+        return document
+    *before, last = document.trials
+    return document.model_copy(update={"trials": [*before, last.model_copy(update={"given_up": 3})]})
 
 
 def test_a_first_cycle_below_the_load_has_as_many_after_it_as_without_a_bound(tmp_path: Path) -> None:
@@ -247,12 +256,13 @@ def test_a_first_cycle_below_the_load_has_as_many_after_it_as_without_a_bound(tm
         t.model_copy(update={"throughput": 0.7 * BOUND[t.variant]}) if t.variant == "virtual" else t
         for t in block.warmup
     ]
-    target = WithMore([block.model_copy(update={"warmup": low})], None)
+    target = recorded([block.model_copy(update={"warmup": low})])
     one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
-    assert target.said[1:5] == [
-        f"2 cheap and 1 own cycles then trials {order} of platform virtual",
-        *["1 own cycles of platform virtual"] * 2,
+    assert target.journal.events[1:6] == [
+        f"2 cheap and 1 trial-load cycles then trials {order} of platform virtual",
+        *["1 trial-load cycles of platform virtual"] * 2,
+        "end of the warm-up",
         f"trials {order} of platform virtual",
     ]
 
@@ -261,27 +271,27 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = "virtual platform platform virtual"
-    monkeypatch.setattr(plan, "order", lambda *_: order.split())
-    monkeypatch.setattr(load, "WORTH_WAITING", 0.5)
+    monkeypatch.setattr(trial_order, "order", lambda *_: order.split())
+    monkeypatch.setattr(round_pacing, "WORTH_WAITING", 0.5)
     run = builders.run(PACED, blocks=3)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     waited: list[float] = []
-    target = GivingUp([paced(3), paced(3), paced(5, "virtual", 4)])
+    target = recorded([paced(3), paced(3), paced(5, "virtual", 4)], raised_cores=1.5, change=given_up)
     with Progress(console()[0], [1, 1, 1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking", wait=waited.append)
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=waited.append)
     # The first block has single users and light load after its trials: it waits for all answers.
     last = order.split()[-1]
-    followed = f"1 own cycles then trials {order} of platform virtual"
-    second = [*CHEAP, followed, f"drop {last}"]
-    further = ["1 own cycles of platform virtual"] * 2
-    third = [*CHEAP, followed, *further, f"trials {order} of platform virtual", f"drop {last}"]
-    assert target.said[-len(second + third) :] == second + third
+    followed = f"1 trial-load cycles then trials {order} of platform virtual"
+    second = [*CHEAP, followed, f"drop {last}", "end of the warm-up"]
+    further = ["1 trial-load cycles of platform virtual"] * 2
+    third = [*CHEAP, followed, *further, "end of the warm-up", f"trials {order} of platform virtual", f"drop {last}"]
+    assert target.journal.events[-len(second + third) :] == second + third
     assert waited == [5.0], "a round of the slower users, before the further cycles of the third block"
 
 
 def test_a_variant_that_breaks_in_trials_after_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:
     broken = VariantFailed("virtual", "out of heap memory (256m)", "3")
-    target = WithMore([paced(4)], followed=broken)
+    target = recorded([paced(4)], {"warm-up and trials": broken}, raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="trial 3")]
     assert {t.variant for t in block.trials} == {"platform"}
@@ -300,20 +310,23 @@ def test_without_more_cpu_or_equal_requests_all_cycles_have_the_limit(
 ) -> None:
     exp = builders.experiment(windows=windows)
     (good,) = builders.run(exp, blocks=1).blocks
-    target = WithMore([good.model_copy(update={"warmup": builders.block(cycles=5).warmup})], cores)
+    target = recorded([good.model_copy(update={"warmup": builders.block(cycles=5).warmup})], raised_cores=cores)
     block, _ = one_block(target, tmp_path, exp)
     cheap = f"{windows['warmup_cycles']} cheap and " if windows["warmup_cycles"] else ""
-    assert next(said for said in target.said if "cycles" in said) == f"{cheap}3 own cycles of platform virtual"
-    assert "restore" not in target.said
+    assert (
+        next(said for said in target.journal.events if "cycles" in said)
+        == f"{cheap}3 trial-load cycles of platform virtual"
+    )
+    assert "restore" not in target.journal.events
     assert {t.raised_cpu for t in block.warmup} == {None}
 
 
 def test_open_load_has_no_more_cpu_in_its_warm_up(tmp_path: Path) -> None:
     exp = builders.arrivals(windows=COUNTED)
     (good,) = builders.run(exp, blocks=1).blocks
-    target = WithMore([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=5).warmup})])
+    target = recorded([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=5).warmup})])
     one_block(target, tmp_path, exp)
-    assert target.said[0] == "2 cheap and 3 own cycles of platform virtual"
+    assert target.journal.events[0] == "2 cheap and 3 trial-load cycles of platform virtual"
 
 
 def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp_path: Path) -> None:
@@ -321,39 +334,37 @@ def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp
     (good,) = builders.run(exp, blocks=1).blocks
     warmup = [t for t in builders.block(cycles=4).warmup if t.variant == "platform"]
     broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
-    target = WithMore([good.model_copy(update={"warmup": warmup})], warmup=broken)
+    target = recorded([good.model_copy(update={"warmup": warmup})], {"warm-up": broken}, raised_cores=1.5)
     block, _ = one_block(target, tmp_path, exp)
     assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 1")]
-    assert target.said[:6] == [
+    assert target.journal.events[:6] == [
         "raise platform virtual",
-        "2 cheap and 0 own cycles of platform virtual",
+        "2 cheap and 0 trial-load cycles of platform virtual",
         "drop virtual",
-        "2 cheap and 0 own cycles of platform",
+        "2 cheap and 0 trial-load cycles of platform",
         "restore",
-        "2 own cycles of platform",
+        "2 trial-load cycles of platform",
     ]
 
 
 def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> None:
-    class Stuck(WithMore):
-        def restore_cpu(self) -> None:
-            raise BlockFault("platform: its control group has 1.5 cores, 1 cores were set")
-
+    stuck = BlockFault("platform: its control group has 1.5 cores, 1 cores were set")
     exp = builders.experiment(windows=COUNTED)
     run = builders.run(exp, blocks=1)
-    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    target = recorded(run.blocks, {"restore CPU": stuck}, raised_cores=1.5)
+    store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
-        runner.measure(tmp_path, Stuck(run.blocks), progress, "blocking", wait=lambda _: None)
-    (block,) = results.read(tmp_path).blocks
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    (block,) = store.read(tmp_path).blocks
     assert block.trials == []
 
 
 def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path: Path) -> None:
     run = builders.run(builders.arrivals(), blocks=1)
-    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
-    warming, *others = target.paces
-    assert warming == Pace(run.manifest.seed)
-    assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
+    ((block,), _) = measured(target := recorded(run.blocks), tmp_path, run)
+    warming, *others = pacings(target)
+    assert warming == CallPacing(run.manifest.seed)
+    assert others == [round_pacing.pacing(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
         "trials, a single user, light load"
     )
     assert others[0].settle > 1000, "the longest answer of the warm-up"
@@ -362,22 +373,22 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
-        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (150, r"arrivals: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
         (40, r"windows of 60 s show an overload from [6-9] % on"),
     ],
 )
 def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float, said: str) -> None:
     run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
-    _, text = measured(Breaking(run.blocks), tmp_path, run)
+    _, text = measured(recorded(run.blocks), tmp_path, run)
     assert re.search(said, text)
 
 
 def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path: Path) -> None:
     windows = {**RUN.experiment.document()["windows"], "warmup_users": 1000}
     run = builders.run(builders.experiment(windows=windows), blocks=1)
-    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
-    warming, *others = target.paces
-    assert warming == Pace(run.manifest.seed)
+    ((block,), _) = measured(target := recorded(run.blocks), tmp_path, run)
+    warming, *others = pacings(target)
+    assert warming == CallPacing(run.manifest.seed)
     rounds = others[0].rounds
     assert rounds == pytest.approx({"platform": 5004, "virtual": 1001}, rel=0.01)
     assert set(others) == {others[0]}, "trials and light load"
@@ -386,5 +397,5 @@ def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path:
 
 
 def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:
-    measured(target := Breaking(RUN.blocks), tmp_path, RUN)
-    assert set(target.paces) == {Pace(RUN.manifest.seed)}
+    measured(target := recorded(RUN.blocks), tmp_path, RUN)
+    assert set(pacings(target)) == {CallPacing(RUN.manifest.seed)}

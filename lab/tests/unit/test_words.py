@@ -1,4 +1,4 @@
-"""What a verdict says in words."""
+"""The verdict in words: label, headline and the sentences below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from vtlab.analysis import verdict
 from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound
-from vtlab.report import bottlenecks, decision, figures, hints, html, words
+from vtlab.report.pages import html
+from vtlab.report.words import block_counts, bottlenecks, decision, explanation, figures, hints, phrases
+from vtlab.report.words.explanation import comparison_sentence
+from vtlab.report.words.headline import headline, label
 
 
 @pytest.mark.parametrize(
@@ -34,7 +37,7 @@ from vtlab.report import bottlenecks, decision, figures, hints, html, words
     ],
 )
 def test_amounts(metric: str, ratio: float, text: str) -> None:
-    assert words.amount(metric, ratio) == text
+    assert phrases.amount(metric, ratio) == text
 
 
 RUN = recorded.analysed(recorded.run(blocks=3))
@@ -45,7 +48,7 @@ OUT_OF_MEMORY = [Failure(variant="virtual", reason="out of heap memory", moment=
 
 
 def bound(resource: str, most: float, spread: float | None = 0.02, **fields: float) -> Bound:
-    """A bound with an interval of that share to either side."""
+    """Returns a bound with an interval of that share to either side."""
     interval = (most * (1 - spread), most * (1 + spread)) if spread is not None else (None, None)
     values = {"utilisation": 0.25, "capacity": 200.0, "service_demand": 1.0, **fields}
     return Bound.model_validate(
@@ -56,18 +59,18 @@ def bound(resource: str, most: float, spread: float | None = 0.02, **fields: flo
 def test_a_clear_verdict() -> None:
     a = recorded.analysed(recorded.run())
     a = recorded.changed(a, {"ratio": 4.96, "low": 4.872, "high": 5.049})
-    assert words.label(a) == "▲ faster"
-    assert words.headline(recorded.changed(a, {"is_lower_bound": False})) == "Virtual threads: 5.0 times the throughput"
-    assert words.explanation(a) == [
+    assert label(a) == "▲ faster"
+    assert headline(recorded.changed(a, {"is_lower_bound": False})) == "Virtual threads: 5.0 times the throughput"
+    assert explanation.sentences(a) == [
         "Throughput of virtual is 4.96 times that of platform, 95 % interval 4.87 to 5.05, over 6 blocks;"
         " differences up to 5 % do not count."
     ]
-    assert hints.quick(a) is words.validity(a) is None
+    assert hints.quick_look(a) is block_counts.why_invalid(a) is None
 
 
 def test_an_interval_has_the_digits_that_its_ends_need_to_differ() -> None:
     narrow = recorded.changed(RUN, {"ratio": 5.0, "low": 4.9982, "high": 5.0031})
-    assert "95 % interval 4.998 to 5.003, over" in str(words.sentence(narrow))
+    assert "95 % interval 4.998 to 5.003, over" in str(comparison_sentence(narrow))
     assert figures.interval(199.91, 199.94, figures.rate) == "199.91/s to 199.94/s"
     assert figures.interval(0.985, 1.02) == "0.985× to 1.020×"
     assert figures.interval(1.0, None) == figures.DASH
@@ -75,15 +78,13 @@ def test_an_interval_has_the_digits_that_its_ends_need_to_differ() -> None:
 
 def test_a_lower_bound_says_so_and_whom_the_load_does_not_saturate() -> None:
     bounded = recorded.changed(RUN, {"ratio": 5.0, "is_lower_bound": True, "verdict": "faster"})
-    assert words.headline(bounded) == (
-        "At least 5.0 times the throughput: virtual threads are not saturated at 20 users"
-    )
+    assert headline(bounded) == ("At least 5.0 times the throughput: virtual threads are not saturated at 20 users")
     other_way = recorded.changed(RUN, {"ratio": 0.2, "is_lower_bound": True, "verdict": "slower"})
-    assert words.headline(other_way) == (
+    assert headline(other_way) == (
         "Virtual threads: at least 80 % less throughput; platform threads are not saturated at 20 users"
     )
     overloaded = {"ratio": 0.7, "is_lower_bound": True, "verdict": "faster", "overloaded": ["platform"]}
-    assert words.headline(recorded.changed(OPEN, overloaded)) == (
+    assert headline(recorded.changed(OPEN, overloaded)) == (
         "Virtual threads: at least 30 % lower p99 latency; platform threads are overloaded in some trials"
     )
 
@@ -104,50 +105,50 @@ USERS = bound("load", 50, utilisation=1.0, capacity=50.0)
 
 
 def test_two_that_the_load_limits_are_the_same_at_this_load() -> None:
-    """By N = X·(R+Z): 200 threads of 1 s are busy at 200 users."""
+    """200 threads of 1 s are busy at 200 users, by N = X·(R+Z)."""
     cpu = bound("cpu", 3000, utilisation=0.02, capacity=1.0, service_demand=0.0003)
     both = same([bound("tomcat-threads", 199.9), USERS], [cpu, USERS])
-    headline = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about 200"
-    assert words.headline(both) == f"{headline} users on"
+    text = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about 200"
+    assert headline(both) == f"{text} users on"
     thinking = USERS.model_copy(update={"service_demand": 3.0})
-    assert "from about 600 users on" in words.headline(same([bound("tomcat-threads", 199.9), thinking], [cpu, USERS]))
+    assert "from about 600 users on" in headline(same([bound("tomcat-threads", 199.9), thinking], [cpu, USERS]))
 
 
 def test_a_demand_that_is_known_to_20_percent_says_from_how_many_users_on() -> None:
     cpu = bound("cpu", 3000, utilisation=0.02, capacity=1.0).model_copy(update={"low": 2500.0, "high": 3750.0})
-    assert "CPU would bind from about 3000 users on" in words.headline(same([cpu, USERS], [USERS])).replace(",", "")
+    assert "CPU would bind from about 3000 users on" in headline(same([cpu, USERS], [USERS])).replace(",", "")
 
 
 @pytest.mark.parametrize("threads", [bound("tomcat-threads", 200, 0.26), bound("tomcat-threads", 200, None)])
 def test_a_bound_that_is_not_known_to_a_quarter_says_no_number_of_users(threads: Bound) -> None:
-    assert words.headline(same([threads, USERS], [USERS])) == "The same at this load; neither is near its limit"
+    assert headline(same([threads, USERS], [USERS])) == "The same at this load; neither is near its limit"
     loose = USERS.model_copy(update={"low": 35.0, "high": 65.0})
-    assert words.headline(same([bound("tomcat-threads", 200), loose], [USERS])).endswith("neither is near its limit")
+    assert headline(same([bound("tomcat-threads", 200), loose], [USERS])).endswith("neither is near its limit")
 
 
 def test_one_that_is_near_a_limit_of_its_own_is_not_said_to_be_far_from_it() -> None:
     near = bound("tomcat-threads", 60, utilisation=0.83)
-    assert words.headline(same([near, USERS], [USERS])) == (
+    assert headline(same([near, USERS], [USERS])) == (
         "The same at this load, which is what limits both, but not far from a limit of their own"
     )
     busy = same([bound("tomcat-threads", 200), USERS], [USERS], cpu_per_request=0.017)
-    assert "not far from a limit" in words.headline(busy), "the CPU counts where it has no bound, too"
+    assert "not far from a limit" in headline(busy), "the CPU counts where it has no bound, too"
     unknown = same([bound("tomcat-threads", 200), USERS], [USERS], cpu_per_request=None)
-    assert words.headline(unknown) == "The same at this load, which is what limits both"
+    assert headline(unknown) == "The same at this load, which is what limits both"
 
 
 def test_equivalent_where_something_else_limits_one() -> None:
     cpu = recorded.analysed(recorded.run("pool"))
-    assert words.label(cpu) == "= equivalent"
-    assert words.headline(cpu) == "Virtual threads: 0.9 % less throughput, too little to matter"
+    assert label(cpu) == "= equivalent"
+    assert headline(cpu) == "Virtual threads: 0.9 % less throughput, too little to matter"
 
 
 def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> None:
     a = recorded.changed(
         RUN, {"ratio": 1.02, "low": 0.822, "high": 1.269, "verdict": "inconclusive", "blocks_needed": 12}
     )
-    assert words.label(a) == "? inconclusive"
-    assert words.headline(a) == "Virtual threads: no clear difference in throughput (-18 % to +27 %)"
+    assert label(a) == "? inconclusive"
+    assert headline(a) == "Virtual threads: no clear difference in throughput (-18 % to +27 %)"
     assert hints.hint(a) == "A new run of 12 blocks would probably settle it, in about 13 minutes (--blocks 12)."
     assert hints.settling_command(a, "my results/experiment.json") == (
         "vtlab run 'my results/experiment.json' --blocks 12"
@@ -173,33 +174,33 @@ def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> N
 )
 def test_an_inconclusive_interval_in_words(low: float, high: float, text: str) -> None:
     a = recorded.changed(RUN, {"low": low, "high": high, "verdict": "inconclusive"})
-    assert words.headline(a) == f"Virtual threads: {text}"
+    assert headline(a) == f"Virtual threads: {text}"
 
 
 def test_nothing_says_perhaps() -> None:
     for noise in (0.02, 0.05, 0.15):
         a = recorded.analysed(recorded.with_ratio(recorded.run(), 1.1, noise))
-        assert "perhaps" not in " ".join([words.headline(a), *words.explanation(a)])
+        assert "perhaps" not in " ".join([headline(a), *explanation.sentences(a)])
 
 
 def test_one_block_gives_no_verdict() -> None:
     single = recorded.analysed(recorded.run(blocks=1))
-    assert words.headline(single) == "Virtual threads: no verdict, for one block gives no interval"
-    assert "from a single block, which gives no interval" in str(words.sentence(single))
+    assert headline(single) == "Virtual threads: no verdict, for one block gives no interval"
+    assert "from a single block, which gives no interval" in str(comparison_sentence(single))
     assert hints.hint(single) == "One block gives no interval: run at least two, better six."
 
 
 def test_an_invalid_run_says_so() -> None:
     a = recorded.analysed(recorded.run(blocks=0, planned=3))
-    assert words.headline(a) == "Virtual threads: no comparison"
-    assert words.explanation(a) == [
+    assert headline(a) == "Virtual threads: no comparison"
+    assert explanation.sentences(a) == [
         "No block passed the validity checks, so there is nothing to compare.",
         "vtlab resume measures the missing blocks.",
     ]
-    assert hints.quick(a) == "Quick look: n = 0, fewer than 6 blocks."
-    assert words.validity(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
+    assert hints.quick_look(a) == "Quick look: n = 0, fewer than 6 blocks."
+    assert block_counts.why_invalid(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     short = recorded.analysed(recorded.run(blocks=2, planned=4, rejected={1: "steal"}))
-    assert words.headline(short) == "Virtual threads: no verdict, for blocks are missing"
+    assert headline(short) == "Virtual threads: no verdict, for blocks are missing"
     assert hints.hint(short) == "See the reasons for the rejected blocks."
 
 
@@ -211,26 +212,26 @@ def overloaded(*names: str, **fields: object) -> Analysis:
 
 def test_an_overload_says_how_fast_it_grows_and_no_latency() -> None:
     a = overloaded("platform", verdict="faster")
-    assert words.label(a) == "▲ faster (overloaded)"
-    assert words.headline(a) == (
+    assert label(a) == "▲ faster (overloaded)"
+    assert headline(a) == (
         "Virtual threads keep up with the arrivals; platform threads are overloaded, growing by 95 requests a second"
     )
-    assert words.explanation(a) == [
+    assert explanation.sentences(a) == [
         "Platform answered 55/s of 150 arrivals a second, over 3 blocks; latency grows with the length of the window,"
         " so none is given."
     ]
     slower = overloaded("virtual", verdict="slower")
-    assert words.label(slower) == "▼ slower (overloaded)"
-    assert words.headline(slower).startswith("Platform threads keep up with the arrivals; virtual threads are overl")
+    assert label(slower) == "▼ slower (overloaded)"
+    assert headline(slower).startswith("Platform threads keep up with the arrivals; virtual threads are overl")
     both = overloaded("platform", "virtual", verdict="inconclusive")
-    assert words.headline(both) == (
+    assert headline(both) == (
         "Neither keeps up with the arrivals: platform is overloaded, growing by 95 requests a second;"
         " virtual is overloaded, growing by 20 requests a second"
     )
     assert hints.hint(both) == "Lower the rate until one of the two keeps up."
     in_some = {"verdict": "inconclusive", "overloaded": ["platform"], "ratio": 0.9, "low": 0.8, "high": 1.0}
     part = recorded.changed(OPEN, in_some)
-    assert "In some blocks platform could not keep up with the arrivals" in str(words.sentence(part))
+    assert "In some blocks platform could not keep up with the arrivals" in str(comparison_sentence(part))
     assert hints.hint(part) == "Lower the rate until platform keeps up in every block."
 
 
@@ -251,26 +252,26 @@ def failing(blocks: int, reasons: list[Failure] = OUT_OF_MEMORY, **comparison: o
 
 def test_a_variant_that_fails_is_the_verdict() -> None:
     a = failing(3)
-    assert words.label(a) == "✗ fails"
-    assert words.headline(a) == (
+    assert label(a) == "✗ fails"
+    assert headline(a) == (
         "virtual fails under this load: out of heap memory in 3 of 3 blocks (29 to 100 % of starts);"
         " platform, 0 of 3, serves 180/s"
     )
-    assert words.explanation(a) == ["Failures of virtual: out of heap memory (trial 1, trial 2, trial 1)."]
+    assert explanation.sentences(a) == ["Failures of virtual: out of heap memory (trial 1, trial 2, trial 1)."]
 
 
 def test_one_block_is_counted_as_one() -> None:
     (one,) = verdict.analyse_all([recorded.run(blocks=1, failing={1: "oom"})])
-    assert words.headline(one).startswith("No verdict, for a variant failed in the only block: virtual in 1 of 1 (")
+    assert headline(one).startswith("No verdict, for a variant failed in the only block: virtual in 1 of 1 (")
     not_steady = [Failure(variant="virtual", reason=f"{NO_STEADY_STATE}: a gain of 9 %", moment="the warm-up")]
     cold = recorded.changed(one, virtual={"failures": not_steady})
-    assert words.headline(cold).startswith("No verdict, for a variant was not warm in the only block: virtual in 1 of ")
+    assert headline(cold).startswith("No verdict, for a variant was not warm in the only block: virtual in 1 of ")
     gone = recorded.changed(one, virtual={"throughput": 0.0})
     assert bottlenecks.sentence(gone, "virtual").startswith("failed in the only block: ")
     assert "<span>in the only block</span>" in html.render([gone])
     rejected = recorded.analysed(recorded.run(blocks=1, planned=1))
     none = replace(rejected, verdict=rejected.verdict.model_copy(update={"n": 0, "valid": False}))
-    assert "0 of 1 planned block counts" in str(words.validity(none))
+    assert "0 of 1 planned block counts" in str(block_counts.why_invalid(none))
 
 
 def test_several_reasons_stand_behind_the_count() -> None:
@@ -278,7 +279,7 @@ def test_several_reasons_stand_behind_the_count() -> None:
         Failure(variant="virtual", reason=reason, moment="trial 1")
         for reason in ("out of heap memory", "12.5 % of the answers were errors", "restarted", "no steady state")
     ]
-    assert words.headline(failing(3, reasons)) == (
+    assert headline(failing(3, reasons)) == (
         "virtual fails under this load in 3 of 3 blocks (29 to 100 % of starts): out of heap memory, 12.5 % of the"
         " answers were errors, restarted and 1 more; platform, 0 of 3, serves 180/s"
     )
@@ -291,36 +292,36 @@ def test_both_may_fail() -> None:
         {"fails": ["platform", "virtual"]},
         platform={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": slow, "throughput": 0.0},
     )
-    assert words.headline(both) == (
+    assert headline(both) == (
         "both fail under this load: virtual, out of heap memory in 3 of 3 blocks (29 to 100 % of starts);"
         " platform, no steady state in 2 of 3 blocks (9 to 99 % of starts)"
     )
 
 
 def test_a_variant_that_is_not_warm_does_not_break() -> None:
-    """It answered: more warm-up is to be tried, and the figures of each block stand below."""
+    """It answered, so the advice is more warm-up."""
     cold = [
         Failure(variant="virtual", reason=f"no steady state after {n} warm-up cycles: …", moment="the warm-up")
         for n in (12, 14)
     ]
     a = failing(3, cold)
-    assert words.headline(a) == (
+    assert headline(a) == (
         "virtual reaches no steady state under this load in 3 of 3 blocks (29 to 100 % of starts); platform, 0 of 3,"
         " serves 180/s"
     )
-    assert words.explanation(a)[-1] == "More warm-up cycles may help: windows.max_cycles of the experiment."
-    assert decision.of(a).text == "No decision: virtual reaches no steady state under this load."
+    assert explanation.sentences(a)[-1] == "More warm-up cycles may help: windows.max_cycles of the experiment."
+    assert decision.decide(a).text == "No decision: virtual reaches no steady state under this load."
     both = recorded.changed(
         failing(3, cold, fails=["platform", "virtual"]),
         {"fails": ["platform", "virtual"]},
         platform={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": cold, "throughput": 0.0},
     )
-    assert words.headline(both) == (
+    assert headline(both) == (
         "neither reaches a steady state under this load: virtual in 3 of 3 (29 to 100 % of starts) and platform in 2"
         " of 3 (9 to 99 % of starts)"
     )
-    assert decision.of(both).text == "No decision: neither reaches a steady state under this load."
-    assert "warm-up" not in " ".join(words.explanation(failing(3)))
+    assert decision.decide(both).text == "No decision: neither reaches a steady state under this load."
+    assert "warm-up" not in " ".join(explanation.sentences(failing(3)))
 
 
 def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
@@ -329,11 +330,11 @@ def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
         {"verdict": "inconclusive", "fails": [], "ratio": 5.0, "low": 4.9, "high": 5.1, "log_ratios": [1.6, 1.61]},
         virtual={"failed_blocks": 1, "failed_interval": (0.008, 0.906), "failures": OUT_OF_MEMORY[:1]},
     )
-    assert words.headline(one) == (
+    assert headline(one) == (
         "No verdict, for a variant failed in some blocks: virtual in 1 of 3 (1 to 91 % of starts),"
         " platform in 0 of 3 (0 to 71 % of starts)"
     )
-    assert "over 2 blocks" in str(words.sentence(one)), "those in which neither failed"
+    assert "over 2 blocks" in str(comparison_sentence(one)), "those in which neither failed"
     assert hints.hint(one) == (
         "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
     )
@@ -341,19 +342,19 @@ def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
 
 def test_errors_of_both_stand_beside_the_verdict() -> None:
     a = recorded.changed(RUN, platform={"error_ratio": 0.008}, virtual={"error_ratio": 0.0112})
-    assert words.explanation(a)[-1] == (
+    assert explanation.sentences(a)[-1] == (
         "Errors among the answers: platform 0.8 %, virtual 1.1 %; up to 0.1 % do not fail a variant."
     )
-    assert not any("Errors" in text for text in words.explanation(RUN))
+    assert not any("Errors" in text for text in explanation.sentences(RUN))
     allowed = recorded.analysed(recorded.run(experiment=recorded.experiment(max_errors=0.02), blocks=2))
-    assert words.explanation(allowed)[-1] == (
+    assert explanation.sentences(allowed)[-1] == (
         "Errors among the answers: platform 0 %, virtual 0 %; up to 2.0 % do not fail a variant."
     )
 
 
 def test_names_of_identical_variants() -> None:
-    assert words.name("platform-b") == "Platform threads (b)"
-    assert words.name("virtual") == "Virtual threads"
+    assert phrases.subject("platform-b") == "Platform threads (b)"
+    assert phrases.subject("virtual") == "Virtual threads"
 
 
 @pytest.mark.parametrize(
@@ -376,4 +377,4 @@ def test_rates(value: float, text: str) -> None:
     ],
 )
 def test_no_difference_says_what_the_interval_rules_out_rounded_up(low: float, high: float, said: str) -> None:
-    assert words.no_difference("throughput", low, high) == f"no difference in throughput larger than {said}"
+    assert phrases.no_difference("throughput", low, high) == f"no difference in throughput larger than {said}"

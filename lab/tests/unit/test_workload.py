@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from vtlab.errors import BadInput
-from vtlab.model import experiment, normalised, workload_files
+from vtlab.model import experiment_files, normalised, workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.workload import Request, Workload, parse_line
 
@@ -81,7 +81,7 @@ def test_a_single_request_is_a_workload_of_one() -> None:
     short = Experiment.model_validate({**REST, "request": {"path": "/thread", "status": 204}})
     long = Experiment.model_validate({**REST, "workload": {"requests": [{"path": "/thread", "status": 204}]}})
     assert short.workload == long.workload
-    assert normalised.text(short) == normalised.text(long)
+    assert normalised.as_json(short) == normalised.as_json(long)
     assert short.only_request is not None
     assert short.only_request.expect.status == 204
     assert "workload" not in short.document()
@@ -90,7 +90,7 @@ def test_a_single_request_is_a_workload_of_one() -> None:
 
 
 def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
-    loaded = experiment.load(str(shop(tmp_path)), tmp_path)
+    loaded = experiment_files.load(str(shop(tmp_path)), tmp_path)
     assert [request.line for request in loaded.workload.requests] == [
         "GET /owners/{id}",
         "POST /visits",
@@ -99,7 +99,7 @@ def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
     assert loaded.workload.data == str(tmp_path / "owners.csv")
     assert loaded.workload.is_writing
     assert loaded.workload.title.endswith("POST /visits (weight 0.2)")
-    requests = json.loads(normalised.text(loaded))["workload"]["requests"]
+    requests = json.loads(normalised.as_json(loaded))["workload"]["requests"]
     assert [request["is_json"] for request in requests] == [False, True, True]
     assert json.loads(requests[2]["body"]) == {"pet": "{id}", "note": None}
     assert (requests[2]["status"], requests[2]["weight"]) == (201, 0.2)
@@ -111,21 +111,21 @@ def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
 
 def test_secrets_are_for_k6_alone(tmp_path: Path) -> None:
     path = shop(tmp_path)
-    loaded = experiment.load(str(path), tmp_path)
+    loaded = experiment_files.load(str(path), tmp_path)
     # What is stored names the file that has the login.
     assert loaded.workload.login == str(path)
-    for stored in (json.dumps(loaded.document()), normalised.text(loaded), repr(loaded)):
+    for stored in (json.dumps(loaded.document()), normalised.as_json(loaded), repr(loaded)):
         assert "a-secret-word" not in stored
         assert "anna" not in stored
     again = Experiment.model_validate(loaded.document())
-    private = workload_files.private(again.workload, {"SHOP_KEY": "k-1"})
+    private = workload_files.private_values(again.workload, {"SHOP_KEY": "k-1"})
     assert private["rows"] == [["1", "anna"], ["2", "ben, the 2nd"]]
     assert private["columns"] == ["id", "user"]
     assert private["values"] == {"env.SHOP_KEY": "k-1"}
     assert json.loads(private["login"]["body"]) == {"user": "{user}", "password": "a-secret-word"}
     assert private["login"]["capture"] == {"token": ["auth", "token"]}
     with pytest.raises(BadInput, match=r"uses \{env.SHOP_KEY\}, and that variable is not set"):
-        workload_files.private(again.workload, {})
+        workload_files.private_values(again.workload, {})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_workload_is_named_without_its_secrets(
     assert old in YAML
     path = shop(tmp_path, YAML.replace(old, new))
     with pytest.raises(BadInput, match=message) as caught:
-        experiment.load(str(path), tmp_path)
+        experiment_files.load(str(path), tmp_path)
     assert "secret" not in caught.value.message + caught.value.fix
 
 
@@ -173,7 +173,7 @@ def test_what_is_wrong_with_a_workload_is_named_without_its_secrets(
 )
 def test_a_csv_file_that_cannot_be_dealt_is_refused(tmp_path: Path, csv: str, message: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
-        experiment.load(str(shop(tmp_path, csv=csv)), tmp_path)
+        experiment_files.load(str(shop(tmp_path, csv=csv)), tmp_path)
     assert "anna" not in caught.value.message
 
 
@@ -212,11 +212,11 @@ def test_a_script_that_is_none_is_refused(tmp_path: Path, name: str, message: st
     path = shop(tmp_path)
     path.write_text(json.dumps({**REST, "name": "shop", "workload": {"k6": name}}), encoding="utf-8")
     with pytest.raises(BadInput, match=message):
-        experiment.load(str(path), tmp_path)
+        experiment_files.load(str(path), tmp_path)
 
 
 def test_a_resumed_run_is_told_another_script_and_other_data(tmp_path: Path) -> None:
-    workload = experiment.load(str(shop(tmp_path)), tmp_path).workload
+    workload = experiment_files.load(str(shop(tmp_path)), tmp_path).workload
     assert workload_files.versions(workload) == {"data": "2 rows of id, user"}
     (tmp_path / "load.js").write_text("export default () => {}", encoding="utf-8")
     script = Workload.model_validate({"k6": str(tmp_path / "load.js")})

@@ -55,7 +55,7 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
         if demand.metric not in METRICS:
             raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
         for experiment in experiments:
-            if reason := comparable.never(demand.metric, experiment):
+            if reason := comparable.reason_in_every_run(demand.metric, experiment):
                 raise BadInput(
                     f"--assert '{demand.text}': {experiment.name} has no such ratio: {reason}", "demand another metric"
                 )
@@ -73,13 +73,13 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
         f"{verdict.experiment}: '{demand.text}' does not hold: {reason}"
         for demand in demands
         for verdict in verdicts
-        if (reason := broken(demand, verdict))
+        if (reason := reason_broken(demand, verdict))
     ]
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
 
 
-def broken(demand: Demand, verdict: Verdict) -> str | None:
+def reason_broken(demand: Demand, verdict: Verdict) -> str | None:
     """Why a demand does not hold in a verdict; None where it holds. Of a variant that failed in any block nothing
     holds. BadInput for a metric that was not measured."""
     if any(failed := [_failed(verdict, name) for name in (demand.over, demand.of)]):
@@ -88,7 +88,7 @@ def broken(demand: Demand, verdict: Verdict) -> str | None:
     if compared:
         return None if demand.holds(compared.low, compared.high) else _interval(compared)
     of, over = (verdict.variants.get(name) for name in (demand.of, demand.over))
-    if of and over and (reason := comparable.not_here(demand.metric, of, over)):
+    if of and over and (reason := comparable.reason_in_these_results(demand.metric, of, over)):
         return f"there is no ratio, as {reason}"
     known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
     raise BadInput(f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}")
@@ -96,7 +96,7 @@ def broken(demand: Demand, verdict: Verdict) -> str | None:
 
 @dataclass(frozen=True)
 class Judged:
-    """An assertion as a report shows it. ``broken`` says why it does not hold; None where it holds."""
+    """An assertion as a report shows it. ``reason_broken`` says why it does not hold; None where it holds."""
 
     text: str
     broken: str | None
@@ -104,7 +104,7 @@ class Judged:
     measured: str
 
 
-def judged(texts: Sequence[str], verdict: Verdict) -> list[Judged]:
+def judge(texts: Sequence[str], verdict: Verdict) -> list[Judged]:
     """Those of a run's assertions that are of a comparison in this verdict. One that nothing can answer does not
     hold."""
     pairs = {(c.of, c.over) for c in verdict.comparisons if c.metric == verdict.primary}
@@ -116,7 +116,7 @@ def judged(texts: Sequence[str], verdict: Verdict) -> list[Judged]:
                 continue
             compared = _comparison(demand, verdict)
             measured = _interval(compared) if compared else ""
-            outcomes.append(Judged(demand.text, broken(demand, verdict), measured))
+            outcomes.append(Judged(demand.text, reason_broken(demand, verdict), measured))
         except BadInput as error:
             outcomes.append(Judged(text, error.message, ""))
     return outcomes

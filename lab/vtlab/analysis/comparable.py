@@ -14,15 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from vtlab.analysis.statistics import MARGIN
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.analysis.statistics.paired import MARGIN
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Comparison, VariantResult
 
 #: Metrics that compare at equal throughput only.
 AT_EQUAL_THROUGHPUT = frozenset({"cpu_per_request", "memory"})
 
 
-def never(metric: str, experiment: Experiment) -> str | None:
+def reason_in_every_run(metric: str, experiment: Experiment) -> str | None:
     """Why no run of the experiment has a ratio of that metric; None where one may have it."""
     if metric == "service_time":
         return "it begins when a thread has the request, so it is no time that variants share"
@@ -31,36 +32,36 @@ def never(metric: str, experiment: Experiment) -> str | None:
     return None
 
 
-def kept(
+def meaningful_comparisons(
     comparisons: Sequence[Comparison], variants: Mapping[str, VariantResult], experiment: Experiment
 ) -> list[Comparison]:
     """The comparisons that hold, in order."""
     return [
         comparison
         for comparison in comparisons
-        if comparison.metric == experiment.primary or _holds(comparison, variants, experiment)
+        if comparison.metric == experiment.primary or _is_meaningful(comparison, variants, experiment)
     ]
 
 
-def alike(one: float, other: float) -> bool:
+def agree_within_margin(one: float, other: float) -> bool:
     """Whether two throughputs agree within the margin."""
     return one > 0 and other > 0 and abs(math.log(one / other)) <= math.log1p(MARGIN)
 
 
-def not_here(metric: str, of: VariantResult, over: VariantResult) -> str | None:
+def reason_in_these_results(metric: str, of: VariantResult, over: VariantResult) -> str | None:
     """Why these results have no ratio of a metric that other results may have; None where they have one."""
-    if metric in AT_EQUAL_THROUGHPUT and not alike(of.throughput, over.throughput):
+    if metric in AT_EQUAL_THROUGHPUT and not agree_within_margin(of.throughput, over.throughput):
         return "the throughputs differ by more than the margin"
     if metric.startswith("latency") and (of.growth is not None or over.growth is not None):
         return "the latency of an overloaded variant grows with the length of the window"
     return None
 
 
-def _holds(comparison: Comparison, variants: Mapping[str, VariantResult], experiment: Experiment) -> bool:
+def _is_meaningful(comparison: Comparison, variants: Mapping[str, VariantResult], experiment: Experiment) -> bool:
     """Of a metric that is not the primary one."""
-    if never(comparison.metric, experiment) or comparison.overloaded:
+    if reason_in_every_run(comparison.metric, experiment) or comparison.overloaded:
         return False
-    return not_here(comparison.metric, variants[comparison.of], variants[comparison.over]) is None
+    return reason_in_these_results(comparison.metric, variants[comparison.of], variants[comparison.over]) is None
 
 
 def has_latency(result: VariantResult) -> bool:
@@ -68,11 +69,11 @@ def has_latency(result: VariantResult) -> bool:
     return result.growth is None and result.missing_users is None
 
 
-def is_load_alone(limit: Bottleneck) -> bool:
+def is_only_load(limit: Bottleneck) -> bool:
     """Whether nothing but the load limits a variant."""
     return limit.resource == "load" and not limit.together
 
 
 def keeps_up(result: VariantResult) -> bool:
     """Whether the load alone limits the variant."""
-    return is_load_alone(result.bottleneck) and result.growth is None
+    return is_only_load(result.bottleneck) and result.growth is None

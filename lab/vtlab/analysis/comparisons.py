@@ -7,21 +7,30 @@ in which neither of the two failed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from vtlab.analysis import statistics
 from vtlab.analysis.metrics import METRICS, counting_floor, log_ratios
+from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.verdict import Comparison
 
 
-def of_primary_metric(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
+@dataclass(frozen=True)
+class _Pair:
+    """Two variants, ``of`` compared with ``over``."""
+
+    of: str
+    over: str
+
+
+def with_verdict(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Those of the metric that has the verdict."""
     return [c for c in comparisons if c.metric == experiment.primary]
 
 
-def fails(failed: int, blocks: int) -> bool:
+def fails_under_load(failed: int, blocks: int) -> bool:
     """Whether a variant that failed in so many of these blocks fails under the load."""
     return failed >= 2 and 2 * failed > blocks
 
@@ -36,8 +45,8 @@ def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidenc
             if name == experiment.primary or not _latency_holds(name, sound, (of, over), experiment):
                 continue
             if logs := log_ratios(name, sound, of, over):
-                estimate = statistics.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
-                comparisons.append(_comparison(name, of, over, logs, estimate, []))
+                estimate = paired.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
+                comparisons.append(_with_ratio(name, _Pair(of, over), logs, estimate))
     return comparisons
 
 
@@ -49,7 +58,7 @@ def primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confi
     for of in others:
         failed_blocks = {v: sum(v in names for names in failed) for v in (over, of)}
         sound = failing.sound_blocks(accepted, experiment, of, over)
-        primary = _primary(experiment, sound, of, over, confidence)
+        primary = _primary(experiment, sound, _Pair(of, over), confidence)
         comparisons.append(_with_failing(primary, failed_blocks, len(accepted)))
     return comparisons
 
@@ -70,7 +79,7 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
     where one did, however narrow the interval of the blocks is in which none did."""
     if not any(failed.values()):
         return primary
-    not_surviving = [variant for variant, count in failed.items() if fails(count, blocks)]
+    not_surviving = [variant for variant, count in failed.items() if fails_under_load(count, blocks)]
     return primary.model_copy(
         update={
             "verdict": "fails" if not_surviving else "inconclusive",
@@ -81,7 +90,9 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
     )
 
 
-def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
+def _overloaded_variants(
+    experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]
+) -> list[str]:
     """Which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
     if not metric.startswith("latency"):
         return []
@@ -99,25 +110,39 @@ def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experi
     return len(blocks) >= 2 and len(_growths(blocks, variant, experiment)) == trials
 
 
-def _comparison(
-    metric: str, of: str, over: str, logs: Sequence[float], e: statistics.Estimate, overloaded: list[str]
+def _with_ratio(
+    metric: str, pair: _Pair, logs: Sequence[float], estimate: paired.Estimate, overloaded: Sequence[str] = ()
 ) -> Comparison:
     return Comparison(
         metric=metric,
-        of=of,
-        over=over,
-        ratio=e.ratio,
-        low=e.low,
-        high=e.high,
+        of=pair.of,
+        over=pair.over,
+        ratio=estimate.ratio,
+        low=estimate.low,
+        high=estimate.high,
         better=METRICS[metric].better,
-        overloaded=overloaded,
+        overloaded=list(overloaded),
         log_ratios=list(logs),
-        sd=e.sd,
+        sd=estimate.sd,
     )
 
 
-def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str, confidence: float) -> Comparison:
-    """The primary comparison, its verdict not yet adjusted.
+def _without_ratio(metric: str, pair: _Pair, overloaded: Sequence[str]) -> Comparison:
+    return Comparison(
+        metric=metric,
+        of=pair.of,
+        over=pair.over,
+        ratio=None,
+        low=None,
+        high=None,
+        better=METRICS[metric].better,
+        overloaded=list(overloaded),
+        verdict="inconclusive",
+    )
+
+
+def _primary(experiment: Experiment, accepted: Sequence[Block], pair: _Pair, confidence: float) -> Comparison:
+    """Compares the primary metric; the verdict is not yet adjusted.
 
     Overload, on a latency: where one variant was overloaded in every trial of at least two blocks and the other in
     none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it was
@@ -125,34 +150,23 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     other is faster, by a ratio that is a lower bound, but neither that it is slower nor that they are alike. Where it
     shows nothing, and where both were overloaded, there is no ratio.
     """
-    metric, better = experiment.primary, METRICS[experiment.primary].better
-    overloaded = _overloads(experiment, metric, accepted, (of, over))
-    nothing = Comparison(
-        metric=metric,
-        of=of,
-        over=over,
-        ratio=None,
-        low=None,
-        high=None,
-        better=better,
-        overloaded=overloaded,
-        verdict="inconclusive",
-    )
+    metric, of, over = experiment.primary, pair.of, pair.over
+    overloaded = _overloaded_variants(experiment, metric, accepted, (of, over))
+    without_ratio = _without_ratio(metric, pair, overloaded)
     if len(overloaded) == 1 and _always_overloaded(accepted, overloaded[0], experiment):
-        return nothing.model_copy(update={"verdict": "faster" if overloaded == [over] else "slower"})
+        return without_ratio.model_copy(update={"verdict": "faster" if overloaded == [over] else "slower"})
     logs = log_ratios(metric, accepted, of, over)
     if not logs:
-        return nothing
-    e = statistics.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
-    outcome = statistics.outcome(e.low, e.high, better)
+        return without_ratio
+    estimate = paired.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
+    outcome = paired.outcome(estimate.low, estimate.high, METRICS[metric].better)
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
-        return nothing
-    comparison = _comparison(metric, of, over, logs, e, overloaded)
-    return comparison.model_copy(
+        return without_ratio
+    return _with_ratio(metric, pair, logs, estimate, overloaded).model_copy(
         update={
-            "p_t": e.p_t,
-            "p_sign_flip": e.p_sign_flip,
+            "p_t": estimate.p_t,
+            "p_sign_flip": estimate.p_sign_flip,
             "verdict": outcome,
             "is_lower_bound": bool(overloaded),
         }

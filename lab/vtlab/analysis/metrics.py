@@ -8,11 +8,10 @@ from typing import Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import statistics
 from vtlab.analysis.laws.phases import cpu_per_ok, ratio
+from vtlab.analysis.statistics import paired
 from vtlab.model.records import Block, Trial
 
-PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 #: What a figure is counted in: bytes of a page of memory, seconds of a recorded time.
 PAGE, MICROSECOND = 4096, 1e-6
 Better = Literal["higher", "lower"]
@@ -56,16 +55,16 @@ def log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> li
     pairs = [(_values(metric, block, of), _values(metric, block, over)) for block in accepted]
     if any(not values for pair in pairs for values in pair):
         return []
-    return [float(statistics.log_ratio(np.asarray(a), np.asarray(b))) for a, b in pairs]
+    return [float(paired.log_ratio(np.asarray(a), np.asarray(b))) for a, b in pairs]
 
 
 def counting_floor(metric: str, accepted: Sequence[Block], *variants: str) -> float:
     """The least standard deviation of these blocks' log ratios: what counting allows."""
     resolutions = [
-        statistics.resolution(*([METRICS[metric].count(t) for t in block.trials if t.variant == v] for v in variants))
+        paired.resolution(*([METRICS[metric].count(t) for t in block.trials if t.variant == v] for v in variants))
         for block in accepted
     ]
-    return float(statistics.floor(np.asarray(resolutions)))
+    return float(paired.floor(np.asarray(resolutions)))
 
 
 def _values(metric: str, block: Block, variant: str) -> list[float]:

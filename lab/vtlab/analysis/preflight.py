@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Answer, Findings
+from vtlab.model.k6_documents import Answer, VariantPreflight
 from vtlab.model.workload import Workload
 
 #: Seconds for k6 to come up and end.
@@ -17,11 +17,11 @@ _BESIDE = 30.0
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
 #: Begins a sentence about no variant alone.
-ALL = "the variants"
+ALL_VARIANTS = "the variants"
 
 
 @dataclass(frozen=True)
-class Checked:
+class PreflightResult:
     """What came of a pre-flight."""
 
     #: In a script, which stands for the variant.
@@ -31,29 +31,29 @@ class Checked:
     differences: list[str]
 
 
-def checked(
+def check(
     workload: Workload,
     bases: Mapping[str, str],
-    ask: Callable[[str | None], Mapping[str, Findings]],
+    ask: Callable[[str | None], Mapping[str, VariantPreflight]],
     log: str = "see the service's log, in logs/ of the results",
-) -> Checked:
+) -> PreflightResult:
     """What comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of a
     script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does not
     fit the service. ``log``: says where to see why."""
     first = ask(None)
     if workload.k6 is None:
-        return Checked(None, [], answers(first, log))
-    found, remarks = origin(first, bases, workload.origin)
-    of_script, differences = script(ask(found), bases)
-    return Checked(found, [*remarks, *of_script], differences)
+        return PreflightResult(None, [], check_answers(first, log))
+    found, remarks = find_origin(first, bases, workload.origin)
+    of_script, differences = check_script(ask(found), bases)
+    return PreflightResult(found, [*remarks, *of_script], differences)
 
 
-def patience(experiment: Experiment, variants: int) -> float:
+def longest_seconds(experiment: Experiment, variants: int) -> float:
     """Seconds for a pre-flight of so many variants at most: for k6 to come up and end beside what the service takes."""
     return _BESIDE + 2 * variants * units.seconds(experiment.max_response)
 
 
-def answers(findings: Mapping[str, Findings], log: str) -> list[str]:
+def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[str]:
     """What differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
     where to see why."""
     remarks = []
@@ -66,7 +66,7 @@ def answers(findings: Mapping[str, Findings], log: str) -> list[str]:
         remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
         shapes = {json.dumps(answer.shape, sort_keys=True) for answer in of_all.values() if not answer.reason}
         if len(shapes) > 1:
-            remarks.append(f"{ALL} answer {first.request} differently: {' or '.join(sorted(shapes))}")
+            remarks.append(f"{ALL_VARIANTS} answer {first.request} differently: {' or '.join(sorted(shapes))}")
     return remarks
 
 
@@ -100,7 +100,9 @@ def _fix(answer: Answer, log: str) -> str:
     return "correct the path, the body, or expect.status of the request"
 
 
-def origin(findings: Mapping[str, Findings], bases: Mapping[str, str], wanted: str | None) -> tuple[str, list[str]]:
+def find_origin(
+    findings: Mapping[str, VariantPreflight], bases: Mapping[str, str], wanted: str | None
+) -> tuple[str, list[str]]:
     """The origin in a script that stands for the variant, or ``none``; with what is to be said of it.
 
     ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``wanted``: what the experiment
@@ -129,7 +131,7 @@ def _elsewhere(origins: Sequence[str]) -> list[str]:
     return [f"the script also asks {', '.join(origins)}, for every variant alike"] if origins else []
 
 
-def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """What is to be said of one iteration of a script, and of that what differs between the variants, in sentences.
 
     BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no

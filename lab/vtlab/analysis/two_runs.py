@@ -14,11 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vtlab.analysis import metrics, statistics
-from vtlab.analysis.statistics import Variance
+from vtlab.analysis import metrics
+from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
 from vtlab.model.verdict import Comparison
@@ -63,11 +65,11 @@ class Change:
     high: float | None = None
     p: float | None = None
     #: Of the primary metric and of absolute throughput only.
-    verdict: statistics.Outcome | None = None
+    verdict: paired.Outcome | None = None
 
     @property
     def name(self) -> str:
-        """As in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
+        """As in an assertion: ``throughput_sample(virtual/platform)``, ``throughput_sample(virtual)``."""
         return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
 
 
@@ -91,9 +93,9 @@ def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_run
     The p values of all changes that have a verdict are adjusted together (Holm). BadInput for runs that do not belong
     together, and for one of which no block counts.
     """
-    compared = [_compare(before, after, between_runs) for before, after in _paired(befores, afters)]
+    compared = [_compare(before, after, between_runs) for before, after in _pairs_by_name(befores, afters)]
     judged = [change for two in compared for change in two.changes if change.verdict is not None]
-    adjusted = iter(statistics.holm([change.p for change in judged]))
+    adjusted = iter(paired.holm([change.p for change in judged]))
     return [
         replace(two, changes=[_adjusted(c, next(adjusted)) if c.verdict is not None else c for c in two.changes])
         for two in compared
@@ -129,12 +131,12 @@ def _means_by_kind(analysis: Analysis) -> dict[str, float]:
     """The mean log throughput of each kind of variants; without one that failed in every block."""
     by_kind: dict[str, list[float]] = {}
     for variant in analysis.run.experiment.variants:
-        if sample := throughput(analysis, variant):
+        if sample := throughput_sample(analysis, variant):
             by_kind.setdefault(kind(variant), []).append(sample.mean)
     return {name: math.fsum(means) / len(means) for name, means in by_kind.items()}
 
 
-def _paired(befores: Sequence[Analysis], afters: Sequence[Analysis]) -> list[tuple[Analysis, Analysis]]:
+def _pairs_by_name(befores: Sequence[Analysis], afters: Sequence[Analysis]) -> list[tuple[Analysis, Analysis]]:
     if len(befores) == len(afters) == 1:
         return [(befores[0], afters[0])]
     by_name = {a.run.name: a for a in befores}
@@ -158,7 +160,7 @@ def _compare(before: Analysis, after: Analysis, between: Variance | None) -> Two
     ]
     missing = _no_absolute(before, after, between)
     if between is not None and missing is None:
-        changes += [_absolute(before, after, v, between) for v in before.run.experiment.variants]
+        changes += [_throughput_change(before, after, v, between) for v in before.run.experiment.variants]
     return TwoRuns(before, after, changes, missing, _differences(before, after))
 
 
@@ -175,27 +177,27 @@ def _ratio_of_ratios(before: Comparison, after: Comparison, is_primary: bool) ->
         verdict="inconclusive" if is_primary else None,
     )
     # A primary comparison without p had no test: a variant failed, or was overloaded, or there is one block.
-    return _with_interval(change, _of_ratios(before), _of_ratios(after), [], is_judged=is_primary and is_tested)
+    return _with_interval(change, _ratio_sample(before), _ratio_sample(after), [], is_judged=is_primary and is_tested)
 
 
-def _of_ratios(comparison: Comparison) -> Sample | None:
+def _ratio_sample(comparison: Comparison) -> Sample | None:
     logs = comparison.log_ratios
     return Sample(math.fsum(logs) / len(logs), comparison.sd, len(logs)) if logs else None
 
 
-def throughput(analysis: Analysis, variant: str) -> Sample | None:
+def throughput_sample(analysis: Analysis, variant: str) -> Sample | None:
     """Log of the mean throughput of each block that counts and in which the variant did not fail; None without one."""
     experiment = analysis.run.experiment
     sound = failing.sound_blocks(analysis.accepted, experiment, variant)
     rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
     if not rates or min(rates) <= 0:
         return None
-    e = statistics.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
+    e = paired.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
     return Sample(e.mean, e.sd, e.n)
 
 
-def _absolute(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
-    first, second = throughput(before, variant), throughput(after, variant)
+def _throughput_change(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
+    first, second = throughput_sample(before, variant), throughput_sample(after, variant)
     has_failed = any(a.verdict.variants[variant].failed_blocks for a in (before, after))
     change = Change(
         "throughput",
@@ -223,15 +225,15 @@ def _with_interval(
         return replace(change, ratio=math.exp(difference))
     # Both runs have the one variance between runs, estimated once: it is one part of twice the value.
     shared = [Variance(sum(part.value for part in more), more[0].df)] if more else []
-    e = statistics.welch(difference, [*parts, *shared])
+    e = paired.welch(difference, [*parts, *shared])
     change = replace(change, ratio=e.ratio, low=e.low, high=e.high)
     if not is_judged:
         return change
-    return replace(change, p=e.p, verdict=statistics.outcome(e.low, e.high, change.better))
+    return replace(change, p=e.p, verdict=paired.outcome(e.low, e.high, change.better))
 
 
 def _adjusted(change: Change, p: float | None) -> Change:
-    is_settled = p is not None and p <= statistics.LEVEL
+    is_settled = p is not None and p <= paired.LEVEL
     return replace(change, p=p, verdict=change.verdict if is_settled else "inconclusive")
 
 

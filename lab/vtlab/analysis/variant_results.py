@@ -1,4 +1,4 @@
-"""What the blocks that count say of each variant: its figures, and what limits it."""
+"""Figures of each variant over the blocks that count, and what limits it."""
 
 from __future__ import annotations
 
@@ -6,33 +6,40 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis import breakdown, statistics
+from vtlab.analysis.dumps import breakdown
+from vtlab.analysis.latency_percentiles import latency_figures
+from vtlab.analysis.laws.demands import capacity
 from vtlab.analysis.laws.explanation import Explanation, explain
-from vtlab.analysis.laws.phases import Measured, cpu_per_ok, of_variant, ratio
-from vtlab.analysis.laws.slow import UNKNOWN
-from vtlab.analysis.metrics import METRICS, PERCENTILES, Metric, percentile, weighted_mean
+from vtlab.analysis.laws.phases import Measured, cpu_per_ok, measured_variant, ratio
+from vtlab.analysis.laws.unexplained import UNKNOWN
+from vtlab.analysis.metrics import METRICS, weighted_mean
+from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import failing, littles_law, overload
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Failure, Trial
-from vtlab.model.verdict import VariantResult
+from vtlab.model.verdict import Breakdown, VariantResult
 
 
 def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: str) -> VariantResult:
-    """One variant over the blocks that count: its figures where it did not fail, its error ratio everywhere."""
+    """Summarises one variant over the blocks that count.
+
+    Its figures are of the blocks in which it did not fail, its error ratio is of all.
+    """
     has_failed = [variant in failing.failed(block, experiment) for block in accepted]
     failed = list(itertools.compress(accepted, has_failed))
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
-    m = of_variant(sound, experiment, variant)
-    everything = of_variant(accepted, experiment, variant)
-    growths = overload.growths(m.trials, experiment)
-    missing = [users for t in m.trials if (users := littles_law.missing_users(t, experiment)) is not None]
-    result = _summarise_variant(m)
+    measured = measured_variant(sound, experiment, variant)
+    everything = measured_variant(accepted, experiment, variant)
+    growths = overload.growths(measured.trials, experiment)
+    missing = [users for t in measured.trials if (users := littles_law.missing_users(t, experiment)) is not None]
+    result = _summarise(measured)
     without_latency = dict.fromkeys(result.latency)
     return result.model_copy(
         update={
             "error_ratio": _error_ratio(everything.trials),
             "failed_blocks": len(failed),
-            "failed_interval": statistics.binomial(len(failed), len(accepted)) if accepted else None,
+            "failed_interval": paired.binomial(len(failed), len(accepted)) if accepted else None,
             "failures": [_first_failure(block, experiment, variant) for block in failed],
             "growth": math.fsum(growths) / len(growths) if growths else None,
             "missing_users": max(missing, key=abs, default=None),
@@ -42,7 +49,7 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
 
 
 def _first_failure(block: Block, experiment: Experiment, variant: str) -> Failure:
-    """What failed the variant in a block: the cause of what followed."""
+    """Returns what failed the variant in a block: the cause of what followed."""
     return next(failure for failure in failing.failures(block, experiment) if failure.variant == variant)
 
 
@@ -51,38 +58,35 @@ def _error_ratio(trials: Sequence[Trial]) -> float:
 
 
 def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
-    """Whether only thread dumps can say what limits a variant in these blocks, of which those count in which it did not
-    fail."""
+    """Tells whether only thread dumps can say what limits a variant in these blocks. Blocks in which it failed do not
+    count."""
     sound = failing.sound_blocks(blocks, experiment, variant)
-    m = of_variant(sound, experiment, variant)
-    limit = _explained(m).bottleneck
+    measured = measured_variant(sound, experiment, variant)
+    limit = _explained(measured).bottleneck
     # Thread dumps tell whether the threads that wait for a carrier are those of requests.
-    return bool(m.throughput) and limit.bound is None and limit.resource in (UNKNOWN.resource, "carriers")
+    return bool(measured.throughput) and limit.bound is None and limit.resource in (UNKNOWN.resource, "carriers")
 
 
-def _explained(m: Measured) -> Explanation:
-    return explain(m, overloaded=bool(overload.growths(m.trials, m.experiment)))
+def _explained(measured: Measured) -> Explanation:
+    return explain(measured, overloaded=bool(overload.growths(measured.trials, measured.experiment)))
 
 
-def _summarise_variant(m: Measured) -> VariantResult:
-    """One variant over the blocks in which it did not fail; without any, throughput 0 and nothing known."""
-    throughput = m.throughput or 0.0
-    latency = {"mean": weighted_mean(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
-    for name in PERCENTILES:
-        latency[name] = weighted_mean(Metric("lower", percentile(name)), m.trials)
-    latency["max"] = max((t.latency.max for t in m.trials if t.latency.max is not None), default=None)
-    service = weighted_mean(METRICS["service_time"], m.trials)
+def _summarise(measured: Measured) -> VariantResult:
+    """Summarises a variant over the blocks in which it did not fail; without any, throughput 0 and nothing is known."""
+    throughput = measured.throughput or 0.0
+    latency = latency_figures(measured.trials)
+    service = weighted_mean(METRICS["service_time"], measured.trials)
     mean = latency["mean"]
-    explained = _explained(m)
-    expected = m.experiment.expected.get(m.variant)
-    resident = [t.server.get("resident") for t in m.trials]
+    explained = _explained(measured)
+    expected = measured.experiment.expected.get(measured.variant)
+    resident = [t.server.get("resident") for t in measured.trials]
     known = [r for r in resident if r is not None]
     return VariantResult(
         throughput=throughput,
         latency=latency,
-        error_ratio=_error_ratio(m.trials),
-        dropped_ratio=ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
-        cpu_per_request=cpu_per_ok(m.trials),
+        error_ratio=_error_ratio(measured.trials),
+        dropped_ratio=ratio((t.dropped, t.started + t.dropped) for t in measured.trials) or 0.0,
+        cpu_per_request=cpu_per_ok(measured.trials),
         memory=max(known, default=None),
         service_time=service,
         # Measured by two clocks: the difference may be below zero.
@@ -90,17 +94,26 @@ def _summarise_variant(m: Measured) -> VariantResult:
         bottleneck=explained.bottleneck,
         next=explained.next,
         bounds=explained.bounds,
-        pinned=_pinned(m),
-        time=breakdown.of(m),
+        pinned=_pinned(measured),
+        time=_breakdown(measured),
         modelled=explained.modelled,
         expected=expected,
-        fidelity=throughput / expected if expected and m.trials else None,
+        fidelity=throughput / expected if expected and measured.trials else None,
     )
 
 
-def _pinned(m: Measured) -> dict[str, float]:
-    """Pinnings per second of all windows by place, most first."""
-    seconds = math.fsum(t.window for t in m.trials)
-    places = {place for t in m.trials for place in t.pinned}
-    rates = {place: math.fsum(t.pinned.get(place, 0.0) for t in m.trials) / seconds for place in places}
+def _breakdown(measured: Measured) -> Breakdown | None:
+    """Splits the latency by the variant's thread dumps; None without dumps."""
+    if not measured.diagnosis:
+        return None
+    limits = [capacity(measured, resource) for resource in RESOURCES.values() if resource.demand == "request"]
+    known = [limit for limit in limits if limit is not None]
+    return breakdown.by_dumps(measured.diagnosis, measured.throughput or 0.0, min(known, default=None))
+
+
+def _pinned(measured: Measured) -> dict[str, float]:
+    """Counts pinnings per second over all windows by place, most first."""
+    seconds = math.fsum(t.window for t in measured.trials)
+    places = {place for t in measured.trials for place in t.pinned}
+    rates = {place: math.fsum(t.pinned.get(place, 0.0) for t in measured.trials) / seconds for place in places}
     return dict(sorted(rates.items(), key=lambda item: (-item[1], item[0])))

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vtlab.analysis import comparable, findings, statistics
-from vtlab.analysis.comparisons import all_comparisons, of_primary_metric
-from vtlab.analysis.standing import blocks_left_of, selected, standing_of
+from vtlab.analysis import comparable
+from vtlab.analysis.comparisons import all_comparisons, with_verdict
+from vtlab.analysis.findings import run_findings
+from vtlab.analysis.run_status import blocks_left_of, select_blocks, status_of
+from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import checks
 from vtlab.analysis.variant_results import variant_result
+from vtlab.model.blocks import FULL_RUN
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Comparison, Decision, Rejection, VariantResult, Verdict
-from vtlab.planning.plan import FULL_RUN
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,19 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     adjustment: their levels allow for the other comparisons of the call (``sequential``).
     """
     judged = [_judge(run) for run in runs]
-    adjusted = statistics.holm(
+    adjusted = paired.holm(
         [
             c.p_t if j.is_complete and j.decision is None else None
             for run, j in zip(runs, judged, strict=True)
-            for c in of_primary_metric(run.experiment, j.comparisons)
+            for c in with_verdict(run.experiment, j.comparisons)
         ]
     )
     family = sum(p is not None for p in adjusted)
     given = iter(adjusted)
     analyses = []
     for run, j in zip(runs, judged, strict=True):
-        level = statistics.LEVEL / (j.decision.comparisons if j.decision else 1)
-        primaries = [_adjusted(c, next(given), family, level) for c in of_primary_metric(run.experiment, j.comparisons)]
+        level = paired.LEVEL / (j.decision.comparisons if j.decision else 1)
+        primaries = [_adjusted(c, next(given), family, level) for c in with_verdict(run.experiment, j.comparisons)]
         if not j.is_complete:
             primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
         others = [c for c in j.comparisons if c.metric != run.experiment.primary]
@@ -85,10 +87,10 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
 
 
 def _judge(run: Run) -> _Judged:
-    standing = standing_of(run)
+    standing = status_of(run)
     reached = standing.decision
-    accepted, rejected = selected(run, standing)
-    comparisons = all_comparisons(run.experiment, accepted, 1 - reached.level if reached else statistics.CONFIDENCE)
+    accepted, rejected = select_blocks(run, standing)
+    comparisons = all_comparisons(run.experiment, accepted, 1 - reached.level if reached else paired.CONFIDENCE)
     # Without a block that counts even a run that has ended lacks some.
     is_complete = blocks_left_of(run, standing) == 0 and bool(accepted)
     return _Judged(accepted, rejected, comparisons, reached, is_complete)
@@ -104,7 +106,7 @@ def _adjusted(primary: Comparison, p: float | None, family: int, level: float) -
     # Without a p value there was no test: a variant failed.
     if verdict == "inconclusive" and primary.ratio and primary.p_t is not None and not primary.overloaded:
         n = len(primary.log_ratios)
-        needed = statistics.blocks_needed(n, math.log(primary.ratio), primary.sd, level=level)
+        needed = paired.blocks_needed(n, math.log(primary.ratio), primary.sd, level=level)
     return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
 
 
@@ -115,18 +117,20 @@ def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analy
     verdict = Verdict(
         experiment=experiment.name,
         n=n,
-        confidence=statistics.CONFIDENCE,
-        margin=statistics.MARGIN,
+        confidence=paired.CONFIDENCE,
+        margin=paired.MARGIN,
         primary=experiment.primary,
         valid=is_valid,
         # A full run that failing ended is no quick look.
         quick=judged.decision is None and (run.manifest.blocks if is_valid else n) < FULL_RUN,
         decision=judged.decision,
         limits=experiment.limits,
-        comparisons=comparable.kept([_bounded_by_load(c, variants) for c in comparisons], variants, experiment),
+        comparisons=comparable.meaningful_comparisons(
+            [_bounded_by_load(c, variants) for c in comparisons], variants, experiment
+        ),
         variants=variants,
         rejected=rejected,
-        findings=findings.of_run(run, accepted, variants),
+        findings=run_findings.findings_of_run(run, accepted, variants),
         environment=_environment(run, accepted or run.blocks),
     )
     return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))
@@ -135,7 +139,7 @@ def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analy
 def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult]) -> Comparison:
     """``comparison``; a lower bound where more load would have raised the throughput of the better variant alone."""
     ratio = comparison.ratio
-    if comparison.metric != "throughput" or ratio is None or comparable.alike(ratio, 1):
+    if comparison.metric != "throughput" or ratio is None or comparable.agree_within_margin(ratio, 1):
         return comparison
     names = (comparison.of, comparison.over) if ratio > 1 else (comparison.over, comparison.of)
     better, worse = (variants[name] for name in names)

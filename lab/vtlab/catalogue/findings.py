@@ -57,7 +57,7 @@ class Row(BaseModel):
     def _ranges(cls, value: Any) -> Any:
         for text in value.values() if isinstance(value, dict) else [value]:
             if text is not None:
-                maven.parse(text)
+                maven.parse_range(text)
         return value
 
     @model_validator(mode="after")

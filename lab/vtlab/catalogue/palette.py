@@ -28,13 +28,15 @@ VARIANTS = {
 _OTHERS = (ORANGE, BLUE, GREEN, PURPLE, VERMILLION, SKY, YELLOW)
 
 
-def known(variant: str) -> str | None:
+def known_colour(variant: str) -> str | None:
     """The colour of a variant of that name, if there is one."""
     return next((colour for colour, names in VARIANTS.items() if re.fullmatch(names, variant)), None)
 
 
-def of(variants: Sequence[str]) -> list[str]:
+def colours(variants: Sequence[str]) -> list[str]:
     """A colour for each of these variants, all different as long as there are any."""
-    first = {colour: name for name in reversed(variants) if (colour := known(name))}
+    first = {colour: name for name in reversed(variants) if (colour := known_colour(name))}
     others = iter([colour for colour in _OTHERS if colour not in first])
-    return [colour if (colour := known(name)) and first[colour] == name else next(others, GREY) for name in variants]
+    return [
+        colour if (colour := known_colour(name)) and first[colour] == name else next(others, GREY) for name in variants
+    ]

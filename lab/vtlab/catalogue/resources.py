@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from vtlab.catalogue.names import MetricName
 from vtlab.catalogue.promql import QueryError
+from vtlab.model.metric_names import MetricName
 
 #: What there is of each resource.
 Series = Literal["utilization", "capacity", "demand"]
@@ -81,7 +81,7 @@ class Resource:
         return series == "capacity" or self.demand not in _HELD_FOR
 
 
-def from_row(name: str, row: Mapping[str, Any]) -> Resource:
+def resource_of_row(name: str, row: Mapping[str, Any]) -> Resource:
     """The resource that a row describes. Raises QueryError."""
     unknown = row.keys() - {field.name for field in fields(Resource) if field.name != "name"}
     missing = {"words", "colour", "capacity"} - row.keys()
@@ -101,7 +101,7 @@ _TOML = tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 def _rows() -> dict[str, Resource]:
-    rows = {name: from_row(name, row) for name, row in _TOML["resources"].items()}
+    rows = {name: resource_of_row(name, row) for name, row in _TOML["resources"].items()}
     for row in rows.values():
         unknown = set(row.holds) - rows.keys()
         if unknown:
@@ -117,7 +117,7 @@ HOLDS: Mapping[str, tuple[str, ...]] = {row.name: row.holds for row in RESOURCES
 WORDS: Mapping[str, str] = {name: row["words"] for part in _TOML.values() for name, row in part.items()}
 
 
-def words(name: str) -> str:
+def bottleneck_words(name: str) -> str:
     """What a report calls a bottleneck; a place in the code, and ``unknown``, by its name."""
     return WORDS.get(name, name)
 

@@ -66,7 +66,7 @@ def recorded() -> Iterator[tuple[Metric, Scope]]:
                 yield metric, scope
 
 
-def text() -> str:
+def rules_json() -> str:
     """The whole file."""
     rules: dict[str, list[dict[str, Any]]] = {group: [] for group in _GROUPS.values()}
     for metric, scope in recorded():

@@ -1,1 +1,1 @@
-"""This machine: processes, control groups, ports, tools, and how busy it is."""
+"""This machine: processes, control groups, ports, tools, and its load."""

@@ -1,4 +1,4 @@
-"""The agent (``agent/README.md``) in a JVM on this machine: what loads it, what it needs there, and its page."""
+"""The agent (``agent/README.md``) in a JVM on this machine: how it is loaded and set up, and its metrics page."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ JAR = Path("agent", "target", "vtlab-agent.jar")
 PAGE = "/metrics"
 #: CPU time of the agent's threads, in seconds, and of the whole process, in nanoseconds.
 OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_total"
-#: Tells the agent its port.
+#: The variable with the agent's port.
 PORT = "VTLAB_AGENT_PORT"
-#: Its thread that samples, and seconds for that to end.
+#: The agent's sampling thread, and seconds until it must have ended.
 _SAMPLER, _STOPPING = "vtlab-agent-sampler", 5.0
 _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Seconds for a page: the first one waits for Flight Recorder to start, in a JVM that others may starve.
@@ -34,7 +34,7 @@ _OPENS_POOL = "SPRING_DATASOURCE_HIKARI_CONNECTION_"
 
 
 def find() -> Path:
-    """The agent's jar, absolute; PrerequisiteMissing where it is not built."""
+    """Returns the absolute path of the agent's jar. PrerequisiteMissing where it is not built."""
     jar = (shipped.ROOT / JAR).absolute()
     if not jar.is_file():
         raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
@@ -42,34 +42,35 @@ def find() -> Path:
 
 
 def flag(jar: Path) -> str:
-    """What loads the agent at the JVM's start."""
+    """Returns the JVM flag that loads the agent at the start."""
     return f"-javaagent:{jar}"
 
 
-def environment(port: int, jar: Path | None, given: Mapping[str, str]) -> dict[str, str]:
-    """What tells the agent its port, and switches the MBeans on; with ``jar``, for a command that starts a JVM itself,
-    what loads the agent, after the options that are ``given``. HikariCP has no MBean where one of those given opens its
-    pool (``opening_pool``)."""
-    mbeans = _TOMCAT if opening_pool(given) else _TOMCAT | _HIKARI
-    options = {_OPTIONS: " ".join(filter(None, (given.get(_OPTIONS), f'"{flag(jar)}"')))} if jar else {}
+def environment(port: int, jar: Path | None, present: Mapping[str, str]) -> dict[str, str]:
+    """Returns variables that tell the agent its port and switch the MBeans on.
+
+    With ``jar``, for a command that starts a JVM itself, they also load the agent, after the options in the ``present``
+    environment. HikariCP gets no MBean where a present variable opens its pool (``opening_pool``).
+    """
+    mbeans = _TOMCAT if opening_pool(present) else _TOMCAT | _HIKARI
+    options = {_OPTIONS: " ".join(filter(None, (present.get(_OPTIONS), f'"{flag(jar)}"')))} if jar else {}
     return {PORT: str(port), **mbeans, **options}
 
 
-def opening_pool(given: Iterable[str]) -> list[str]:
-    """Names of variables for which Spring opens HikariCP's pool before it is set up."""
-    return [name for name in given if name.startswith(_OPENS_POOL)]
+def opening_pool(names: Iterable[str]) -> list[str]:
+    """Selects the variables for which Spring opens HikariCP's pool before it is configured."""
+    return [name for name in names if name.startswith(_OPENS_POOL)]
 
 
 def attach(pid: int, jar: Path, port: int) -> None:
-    """Has a running JVM serve its page on a port of the loopback interface. A JVM that is started without the agent can
-    use an ahead-of-time cache that was made without it. Raises LabError where the JVM does not take the agent."""
+    """Loads the agent into a running JVM; it serves its page on a port of the loopback interface. A JVM that starts
+    without the agent can use an ahead-of-time cache trained without it. LabError where the JVM refuses the agent."""
     _load(pid, jar, f"port={port}")
     page(port)
 
 
 def rest(pid: int, jar: Path) -> None:
-    """Has an attached agent read and record nothing until its next page. Raises LabError as ``attach`` does, and where
-    the agent does not stop."""
+    """Pauses an attached agent until its next page. LabError as in ``attach``, and where the agent does not stop."""
     _load(pid, jar, "rest=1")
     until = time.monotonic() + _STOPPING
     while _SAMPLER in (jcmd.order(pid, ["Thread.print"]) or _SAMPLER):
@@ -88,7 +89,7 @@ def _load(pid: int, jar: Path, options: str) -> None:
 
 
 def page(port: int) -> str:
-    """What the agent on a port of the loopback interface serves; LabError where there is none."""
+    """Returns the page of the agent on a port of the loopback interface. LabError where it does not answer."""
     connection = http.client.HTTPConnection(ports.HOST, port, timeout=_PATIENCE)
     try:
         connection.request("GET", PAGE)
@@ -102,13 +103,13 @@ def page(port: int) -> str:
 
 
 def total(text: str, name: str) -> float:
-    """The sum of all samples of that name on a page; 0 where there is none."""
+    """Sums all samples of that name on a page; 0 without one."""
     return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.M))
 
 
 def costs(before: str, after: str) -> dict[str, float]:
-    """By thread of the agent, Flight Recorder's included: the share of a service's CPU time between two pages that it
-    took. The cost of Flight Recorder's events in other threads is not in it. NaN where the service used no CPU time."""
+    """Returns each agent thread's share of a service's CPU time between two pages, with Flight Recorder's threads, but
+    without the cost of its events in other threads. NaN where the service used no CPU time."""
     process = (total(after, PROCESS_CPU) - total(before, PROCESS_CPU)) / 1e9
     first, last = _by_thread(before), _by_thread(after)
     return {

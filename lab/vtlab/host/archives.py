@@ -1,4 +1,4 @@
-"""Archives of classes that a JVM starts from (ahead-of-time cache, CDS archive): which fit, are named, are used."""
+"""Class archives of a JVM (ahead-of-time cache, CDS archive): the ones that fit, are named by flags, are in use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLAGS = ("-XX:AOTCache=", "-XX:SharedArchiveFile=")
 
 
 def find(jar: Path, java: Java) -> Path | None:
-    """The ahead-of-time cache beside a jar, where it was trained on this very JDK and jar; None where there is none."""
+    """Finds the ahead-of-time cache beside a jar, if it was trained on exactly this JDK and jar; else None."""
     cache = jar.with_suffix(".aot")
     try:
         trained_on = _origin_file(cache).read_text(encoding="utf-8", errors="replace")
@@ -23,11 +23,11 @@ def find(jar: Path, java: Java) -> Path | None:
         return None
 
 
-def put(made: Path, jar: Path, java: Java) -> Path:
-    """Has a cache that was made elsewhere, on this JDK and jar, found beside the jar; returns where it is."""
+def put(trained: Path, jar: Path, java: Java) -> Path:
+    """Moves a trained cache beside the jar and records its origin, so that ``find`` finds it; returns its path."""
     cache = jar.with_suffix(".aot")
     _origin_file(cache).unlink(missing_ok=True)
-    made.replace(cache)
+    trained.replace(cache)
     _origin_file(cache).write_text(_origin(jar, java), encoding="utf-8")
     return cache
 
@@ -37,20 +37,20 @@ def _origin_file(cache: Path) -> Path:
 
 
 def _origin(jar: Path, java: Java) -> str:
-    """What a cache was made of. The JVM, too, knows its jar by size and time of change."""
+    """Describes JDK and jar of a cache. The JVM, too, identifies its jar by size and time of change."""
     status = jar.stat()
     return f"{java.version} {status.st_size} {status.st_mtime_ns}\n"
 
 
 def named(flags: Iterable[str]) -> list[str]:
-    """The archives that a JVM with these flags is told to use."""
+    """Returns the archives that these flags tell a JVM to use."""
     values = (flag.removeprefix(start) for flag in flags for start in _FLAGS if flag.startswith(start))
     return [path for value in values for path in value.split(":") if path]
 
 
 def used(pid: int, paths: Sequence[str]) -> dict[str, bool]:
-    """By the name of each of these archives, whether the JVM has it in its memory, by the kernel's list of what is
-    there; empty where that cannot be read.
+    """Tells for each of these archives, by file name, whether the JVM has mapped it; empty where the kernel's list of
+    mappings cannot be read.
 
     A JVM gives up an archive that does not fit its jar, its flags or its agents.
     """

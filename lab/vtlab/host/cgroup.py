@@ -1,7 +1,7 @@
 """Control groups: the CPU and memory limit of one JVM, set before its first instruction and read back later.
 
-As root the groups are written directly, of version 1 or 2, below a group ``vtlab`` at the top of the
-hierarchies; otherwise systemd makes them (``systemd-run --user --scope``). CPU is in cores, memory in bytes.
+As root vtlab writes the groups directly, of version 1 or 2, below a group ``vtlab`` at the top of the hierarchies;
+otherwise systemd creates them (``systemd-run --user --scope``). CPU is in cores, memory in bytes.
 """
 
 from __future__ import annotations
@@ -11,90 +11,23 @@ import errno
 import os
 import re
 import shlex
-import shutil
 import signal
-import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host.tools import clean_environment
+from vtlab.host.cgroup_hierarchies import CpuStat, Host, groups_of, read_cpu_stat, read_oom_kills, read_text
 
-#: Microseconds in which the quota is handed out: what the kernel, Docker and Kubernetes use.
+#: Microseconds of a period of the quota, as the kernel, Docker and Kubernetes use it.
 PERIOD = 100_000
 PARENT = "vtlab"
 NO_LIMIT = (
     "run as root, or under a systemd that delegates cpu and memory to you;"
     " or anew without a limit: vtlab run … --no-cpu-limit"
 )
-_UNLIMITED_MEMORY = 1 << 62
-
-
-@dataclass(frozen=True)
-class Host:
-    """This machine, as far as control groups go; the tests put directories and fake commands in its place."""
-
-    root: Path = Path("/")
-    uid: int = field(default_factory=os.geteuid)
-    run: Callable[[Sequence[str]], subprocess.CompletedProcess[str]] = field(
-        default=lambda command: subprocess.run(
-            command, capture_output=True, text=True, env=clean_environment(), timeout=30, check=False
-        )
-    )
-    which: Callable[[str], str | None] = shutil.which
-
-    def proc(self, *names: str) -> Path:
-        return self.root.joinpath("proc", *names)
-
-    def mounts(self) -> list[Mount]:
-        """The mounted hierarchies."""
-        return _parse_mounts(_read(self.proc("self", "mountinfo")), self.root)
-
-    def controllers(self) -> dict[str, Mount]:
-        """Where each controller lives: a version 1 hierarchy, else version 2 when it has it."""
-        mounts: dict[str, Mount] = {}
-        for mount in self.mounts():
-            for controller in mount.controllers:
-                if mount.version == 1 or controller not in mounts:
-                    mounts[controller] = mount
-        return mounts
-
-    def version(self) -> str:
-        """``v1``, ``v2`` or ``none``: what holds the CPU quota."""
-        mount = self.controllers().get("cpu")
-        return f"v{mount.version}" if mount else "none"
-
-
-@dataclass(frozen=True)
-class Mount:
-    """One mounted hierarchy. ``root`` is the group that stands at the mount point."""
-
-    version: int
-    point: Path
-    root: str
-    controllers: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CpuStat:
-    """Counters of one group since it was made."""
-
-    periods: int
-    throttled_periods: int
-    throttled_seconds: float
-    usage_seconds: float | None
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The smallest limits on the path from a process's own groups to the top; None where there is none."""
-
-    cpu: float | None
-    memory: int | None
 
 
 class Cgroup(ABC):
@@ -108,9 +41,9 @@ class Cgroup(ABC):
         host: Host | None = None,
         record: Callable[[dict[str, Any]], None] = lambda entry: None,
     ) -> Cgroup:
-        """Makes the group. ``record`` learns what ``restore`` needs before anything is made.
+        """Creates a group. ``record`` gets what ``restore`` needs, before the group exists.
 
-        PrerequisiteMissing when this machine cannot limit a process, with the reason.
+        PrerequisiteMissing, with the reason, when this machine cannot limit a process.
         """
         host = host or Host()
         group = _plan(name, cpu, memory, host)
@@ -126,7 +59,7 @@ class Cgroup(ABC):
 
     @staticmethod
     def restore(entry: dict[str, Any], host: Host | None = None) -> Cgroup:
-        """The group of an ``entry``, to remove it. ValueError when it is none of ours."""
+        """Returns the group of an ``entry``, to remove it. ValueError when vtlab did not create it."""
         host = host or Host()
         if "unit" in entry:
             unit = str(entry["unit"])
@@ -142,38 +75,38 @@ class Cgroup(ABC):
     @property
     @abstractmethod
     def prefix(self) -> list[str]:
-        """Put before a command it makes the command start inside the group, with the same pid."""
+        """Words before a command that start it inside the group, with the same pid."""
 
     @abstractmethod
     def entry(self) -> dict[str, Any]:
-        """What ``restore`` needs, as JSON."""
+        """Returns what ``restore`` needs, as JSON."""
 
     @abstractmethod
     def make(self, cpu: float, memory: int) -> None:
-        """Creates it with these limits."""
+        """Creates the group with these limits."""
 
     @abstractmethod
     def set_cpu(self, cpu: float) -> None:
-        """Gives it another quota, in cores. OSError where that is refused."""
+        """Sets another quota, in cores. OSError where that is refused."""
 
     def attach(self, pid: int) -> None:  # noqa: B027  (only a systemd scope has to learn where it is)
-        """Tells the group the process that runs in it."""
+        """Tells the group which process runs in it."""
 
     @abstractmethod
     def cpu_stat(self) -> CpuStat | None:
-        """Periods and throttling so far; None when they cannot be read."""
+        """Reads periods and throttling so far; None when they cannot be read."""
 
     @abstractmethod
     def oom_kills(self) -> int:
-        """Processes that the kernel killed in it for want of memory."""
+        """Counts the processes that the kernel killed in it for lack of memory."""
 
     @abstractmethod
     def remove(self) -> None:
-        """Ends what still runs in it and removes it; no error when it is gone already."""
+        """Ends the processes in it and removes it; no error when it is gone already."""
 
 
 class _Direct(Cgroup):
-    """Groups that vtlab writes itself: one directory per hierarchy."""
+    """Groups that vtlab writes itself: one directory for each hierarchy."""
 
     def __init__(self, directories: dict[str, Path], version: int, host: Host) -> None:
         self.directories = directories
@@ -234,17 +167,17 @@ class _Direct(Cgroup):
                 time.sleep(0.05)
 
     def cpu_stat(self) -> CpuStat | None:
-        usage = _read(self.directories["cpuacct"] / "cpuacct.usage") if "cpuacct" in self.directories else ""
-        return _cpu_stat(self.directories["cpu"], int(usage) / 1e9 if usage.strip() else None)
+        usage = read_text(self.directories["cpuacct"] / "cpuacct.usage") if "cpuacct" in self.directories else ""
+        return read_cpu_stat(self.directories["cpu"], int(usage) / 1e9 if usage.strip() else None)
 
     def oom_kills(self) -> int:
-        return _oom_kills(self.directories["memory"], self.version)
+        return read_oom_kills(self.directories["memory"], self.version)
 
     def remove(self) -> None:
         end = time.monotonic() + 5
         for directory in self._distinct:
             while directory.exists():
-                for pid in _read(directory / "cgroup.procs").split():
+                for pid in read_text(directory / "cgroup.procs").split():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(int(pid), signal.SIGKILL)
                 try:
@@ -275,7 +208,7 @@ class _Scope(Cgroup):
         return {"unit": self.unit}
 
     def make(self, cpu: float, memory: int) -> None:
-        """Nothing: systemd makes it when the command starts."""
+        """Does nothing: systemd creates the scope when the command starts."""
 
     def set_cpu(self, cpu: float) -> None:
         done = self._host.run(["systemctl", "--user", "set-property", "--runtime", self.unit, _systemd_quota(cpu)])
@@ -286,17 +219,17 @@ class _Scope(Cgroup):
         self._pid = pid
 
     def _group(self, controller: str) -> tuple[Path, int] | None:
-        groups = _groups(self._pid, controller, self._host) if self._pid is not None else []
+        groups = groups_of(self._pid, controller, self._host) if self._pid is not None else []
         return groups[0] if groups else None
 
     def cpu_stat(self) -> CpuStat | None:
         group = self._group("cpu")
-        return _cpu_stat(group[0], None) if group else None
+        return read_cpu_stat(group[0]) if group else None
 
     def oom_kills(self) -> int:
         group = self._group("memory")
         if group:
-            return _oom_kills(*group)
+            return read_oom_kills(*group)
         # The scope is gone with its process; systemd remembers why.
         shown = self._host.run(["systemctl", "--user", "show", "--property=Result", "--value", self.unit])
         return int(shown.stdout.strip() == "oom-kill")
@@ -306,41 +239,27 @@ class _Scope(Cgroup):
         self._host.run(["systemctl", "--user", "reset-failed", self.unit])
 
 
-def limit_of(pid: int, host: Host | None = None) -> Limit:
-    """The limits that hold for a process, from its own groups and those above. OSError when it is gone."""
-    host = host or Host()
-    host.proc(str(pid), "cgroup").read_text(encoding="utf-8")
-    cpu = [quota for quota in (_quota(directory) for directory, _ in _groups(pid, "cpu", host)) if quota is not None]
-    memory = [
-        size for size in (_memory(directory, v) for directory, v in _groups(pid, "memory", host)) if size is not None
-    ]
-    return Limit(min(cpu, default=None), min(memory, default=None))
-
-
-def limited_group(pid: int, host: Host | None = None) -> Path | None:
-    """The nearest group with a CPU quota that holds for a process; None without a quota."""
-    groups = (directory for directory, _ in _groups(pid, "cpu", host or Host()))
-    return next((directory for directory in groups if _quota(directory) is not None), None)
-
-
-def cpu_stat_of(group: Path) -> CpuStat | None:
-    """Counters of one group; None when they cannot be read."""
-    return _cpu_stat(group, None)
-
-
 def _plan(name: str, cpu: float, memory: int, host: Host) -> Cgroup:
+    """Chooses how this machine creates the group. PrerequisiteMissing where it cannot."""
     controllers = host.controllers()
     missing = [controller for controller in ("cpu", "memory") if controller not in controllers]
     if missing:
         raise PrerequisiteMissing(f"no control group hierarchy with {' and '.join(missing)} is mounted", NO_LIMIT)
+    return _plan_direct(name, host) if host.uid == 0 else _plan_scope(name, cpu, memory, host)
+
+
+def _plan_direct(name: str, host: Host) -> Cgroup:
+    controllers = host.controllers()
     versions = {controllers[controller].version for controller in ("cpu", "memory")}
-    if host.uid == 0:
-        if len(versions) > 1:
-            raise PrerequisiteMissing("cpu and memory are in control groups of different versions", NO_LIMIT)
-        version = versions.pop()
-        wanted = ("cpu", "cpuacct", "memory") if version == 1 else ("cpu", "memory")
-        places = {c: controllers[c].point / PARENT / name for c in wanted if c in controllers}
-        return _Direct(places, version, host)
+    if len(versions) > 1:
+        raise PrerequisiteMissing("cpu and memory are in control groups of different versions", NO_LIMIT)
+    version = versions.pop()
+    wanted = ("cpu", "cpuacct", "memory") if version == 1 else ("cpu", "memory")
+    directories = {c: controllers[c].point / PARENT / name for c in wanted if c in controllers}
+    return _Direct(directories, version, host)
+
+
+def _plan_scope(name: str, cpu: float, memory: int, host: Host) -> Cgroup:
     if host.which("systemd-run") is None:
         raise PrerequisiteMissing("not root, and no systemd-run: nothing here can set a CPU limit", NO_LIMIT)
     properties = [
@@ -361,81 +280,6 @@ def _plan(name: str, cpu: float, memory: int, host: Host) -> Cgroup:
 def _systemd_quota(cpu: float) -> str:
     # Percent with two digits: what CPUQuota= accepts.
     return f"CPUQuota={cpu * 100:.2f}%".replace(".00%", "%")
-
-
-def _groups(pid: int | None, controller: str, host: Host) -> list[tuple[Path, int]]:
-    """The directories of a process's groups for a controller with their version, its own first."""
-    mount = host.controllers().get(controller)
-    if mount is None:
-        return []
-    for line in _read(host.proc(str(pid), "cgroup")).splitlines():
-        hierarchy, names, path = line.split(":", 2)
-        mine = hierarchy == "0" and not names if mount.version == 2 else controller in names.split(",")
-        if not mine:
-            continue
-        inside = path if mount.root == "/" else path.removeprefix(mount.root)
-        directory = mount.point / inside.lstrip("/")
-        if ".." in Path(inside).parts or not directory.is_dir():
-            directory = mount.point
-        above = [directory, *directory.parents]
-        return [(path_above, mount.version) for path_above in above[: above.index(mount.point) + 1]]
-    return []
-
-
-def _quota(directory: Path) -> float | None:
-    v2 = _read(directory / "cpu.max").split()
-    quota, period = (
-        v2 if len(v2) == 2 else (_read(directory / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
-    )
-    if not quota or not period or quota == "max" or int(quota) <= 0:
-        return None
-    return int(quota) / int(period)
-
-
-def _memory(directory: Path, version: int) -> int | None:
-    text = _read(directory / ("memory.max" if version == 2 else "memory.limit_in_bytes")).strip()
-    return int(text) if text.isdigit() and int(text) < _UNLIMITED_MEMORY else None
-
-
-def _cpu_stat(directory: Path, usage: float | None) -> CpuStat | None:
-    values = _pairs(_read(directory / "cpu.stat"))
-    if "nr_periods" not in values:
-        return None
-    if "usage_usec" in values:
-        usage = values["usage_usec"] / 1e6
-    stopped = values["throttled_usec"] / 1e6 if "throttled_usec" in values else values.get("throttled_time", 0) / 1e9
-    return CpuStat(values["nr_periods"], values.get("nr_throttled", 0), stopped, usage)
-
-
-def _oom_kills(directory: Path, version: int) -> int:
-    return _pairs(_read(directory / ("memory.events" if version == 2 else "memory.oom_control"))).get("oom_kill", 0)
-
-
-def _pairs(text: str) -> dict[str, int]:
-    return {key: int(value) for key, value in re.findall(r"^(\w+) (\d+)$", text, re.M)}
-
-
-def _parse_mounts(mountinfo: str, top: Path) -> list[Mount]:
-    mounts = []
-    for line in mountinfo.splitlines():
-        front, _, back = line.partition(" - ")
-        fields, (kind, _, options) = front.split(), [*back.split(" ", 2), "", "", ""][:3]
-        if kind not in ("cgroup", "cgroup2"):
-            continue
-        point = top / re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields[4]).lstrip("/")
-        if kind == "cgroup":
-            mounts.append(Mount(1, point, fields[3], tuple(options.split(","))))
-        else:
-            mounts.append(Mount(2, point, fields[3], tuple(_read(point / "cgroup.controllers").split())))
-    return mounts
-
-
-def _read(path: Path) -> str:
-    """The file's text; empty where it does not exist (any more)."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 def _write(path: Path, value: object) -> None:

@@ -1,4 +1,4 @@
-"""Orders to a running JVM, by the ``jcmd`` of a JDK."""
+"""Commands to a running JVM, by the ``jcmd`` of a JDK."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from vtlab.errors import LabError
 from vtlab.host import tools
 
 PROC = Path("/proc")
-#: Seconds until an order is given up; on an idle machine it takes 0.2.
+#: Seconds until a command is given up; on an idle machine it takes 0.2.
 PATIENCE = 10.0
-#: For short runs: without the compiler and the collector that are made for long ones.
+#: For short runs: without the compiler and the collector for long ones.
 _FLAGS = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-J-Xmx64m")
 
 
 def command_for(pid: int) -> list[str] | None:
-    """The ``jcmd`` for a process: of the process's JDK, else of any. None where the process is no JVM or is gone, or no
-    JDK is here.
+    """Returns the ``jcmd`` command for a process: from the process's JDK, else from any. None where the process is no
+    JVM or is gone, and where this machine has no JDK.
 
     A JVM answers the jcmd of every later version, and of most earlier ones.
     """
     process = PROC / str(pid)
     try:
-        # What is no JVM might take jcmd's signal for the order to end.
+        # Another process might take jcmd's signal as an order to end.
         if "/libjvm.so" not in (process / "maps").read_text("utf-8", errors="replace"):
             return None
         jcmd = (process / "exe").readlink().parent / "jcmd"
@@ -38,13 +38,13 @@ def command_for(pid: int) -> list[str] | None:
 
 
 def order(pid: int, words: Sequence[str]) -> str | None:
-    """What the JVM answered; None where it did not do it."""
+    """Sends a command to a JVM and returns its answer; None where that failed."""
     command = command_for(pid)
     return run(command, words) if command else None
 
 
 def run(command: Sequence[str], words: Sequence[str]) -> str | None:
-    """The same, by what ``command_for`` gave. A word may be several orders, one a line."""
+    """Sends a command by the result of ``command_for``. A word may contain several commands, one a line."""
     try:
         done = subprocess.run(
             [*command, *words],

@@ -1,4 +1,4 @@
-"""Bounds a log to which a process still appends: of megabytes its first and its last part stay."""
+"""Bounds on a log to which a process still appends: a large log keeps its first and its last part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-#: Bytes of the beginning and of the end that stay, and the size from which on the rest goes.
+#: Bytes that stay at the beginning and at the end, and the size above which the rest is cut.
 KEPT, MOST = 1024**2, 4 * 1024**2
 _LEFT_OUT = "[vtlab left out {} bytes here]\n"
 _MARK = re.compile(re.escape(_LEFT_OUT).replace(r"\{\}", r"(\d+)").encode())
@@ -15,10 +15,10 @@ _MARK_LENGTH = 100
 
 
 def bound(log: Path) -> bool:
-    """Leaves out the middle of a log that is too large, by whole lines; whether that was so for the first time.
+    """Cuts whole lines out of the middle of a log that is too large. Returns whether that was the first time.
 
-    The process must append (``O_APPEND``): it goes on after what stays. Lines of the moment may be lost. OSError where
-    the log is not there.
+    The process must append (``O_APPEND``), so that it continues after the rest. Lines written at the same moment may be
+    lost. OSError where the log does not exist.
     """
     if log.stat().st_size <= MOST:
         return False
@@ -29,7 +29,7 @@ def bound(log: Path) -> bool:
         tail = _end_of_line(file.fileno(), size - KEPT, size)
         left_out = tail - head
         if mark:
-            # Of the time before.
+            # Bytes that were cut before.
             left_out += int(mark[1]) - len(mark[0])
         kept = _LEFT_OUT.format(left_out).encode() + os.pread(file.fileno(), size - tail, tail)
         os.pwrite(file.fileno(), kept, head)
@@ -38,6 +38,6 @@ def bound(log: Path) -> bool:
 
 
 def _end_of_line(file: int, start: int, size: int) -> int:
-    """Where the line ends that contains ``start``; ``start`` itself where the line is longer than what may stay."""
+    """Returns the end of the line that contains ``start``; ``start`` itself where the line is too long to stay."""
     end = os.pread(file, min(KEPT // 2, size - start), start).find(b"\n")
     return start + end + 1 if end >= 0 else start

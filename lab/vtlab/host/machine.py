@@ -1,4 +1,4 @@
-"""Watches this machine while k6 loads the variants: could it generate the load, and was it left alone?"""
+"""This machine while k6 loads the variants: whether it could generate the load, and whether it was disturbed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from vtlab.host import cgroup, processes
+from vtlab.host import cgroup_hierarchies, processes
 from vtlab.host.usage import ServiceUsage
 from vtlab.model.records import MachineFigure, ServerFigure
 
 #: Seconds between samples.
 INTERVAL = 0.1
-#: Samples after which the group that limits k6 is looked up again: that costs more than to read its counters.
+#: Samples after which the group that limits k6 is looked up again, which costs more than to read its counters.
 _SAMPLES_OF_GROUP = 10
 #: Milliseconds that k6 may end before its last window does.
 _ENDS_BEFORE = 500
@@ -32,38 +32,38 @@ class Usage:
 
     cpu: float
     delay: float
-    #: How often one of its threads was given a CPU.
+    #: Number of times that one of its threads was given a CPU.
     slices: int = 0
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Everything read at one time (epoch ms). Machine counters are ticks over all cores since boot."""
+    """All counters at one time (epoch ms). The machine's counters are ticks over all cores since boot."""
 
     at: int
     total: int
     idle: int
-    #: What the hypervisor gave to others.
+    #: Ticks that the hypervisor gave to others.
     steal: int = 0
     generator: Usage | None = None
     #: Periods and throttled periods of the group that limits k6; None where nothing does.
     periods: tuple[int, int] | None = None
-    #: By variant; without one that is gone.
+    #: Usage by variant, without variants that are gone.
     services: Mapping[str, ServiceUsage] = field(default_factory=dict)
 
 
 @dataclass
 class Delays:
-    """Run-queue delay of a process's threads, summed. Threads that have ended keep what they had."""
+    """Sum of the run-queue delays of a process's threads, with those that have ended."""
 
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)
     _ended: tuple[int, int] = (0, 0)
 
     def update(self, tasks: Mapping[str, tuple[int, int]]) -> tuple[float, int]:
-        """``tasks``: nanoseconds waited and time slices of each living thread. Returns the sums, of seconds
-        and of slices; never less than before."""
+        """Adds a reading. ``tasks``: nanoseconds waited and time slices of each living thread. Returns the sums, of
+        seconds and of slices; never less than before."""
         for task, before in self._last.items():
-            # A thread that is gone, or a new one with its number: its counters began again.
+            # The thread is gone, or a new one has its number and smaller counters.
             if tasks.get(task, (-1, -1)) < before:
                 self._ended = (self._ended[0] + before[0], self._ended[1] + before[1])
         self._last = dict(tasks)
@@ -72,7 +72,7 @@ class Delays:
 
 
 def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
-    """What happened between two times, from the samples around them (linear in between).
+    """Computes the machine's figures between two times, from the samples around them (linear in between).
 
     - ``idle_cores``: share of all cores that was idle
     - ``generator_cpu``: cores that k6 used
@@ -87,23 +87,22 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[Machin
     def counter(name: str) -> float | None:
         return _increase(samples, start_ms, end_ms, lambda sample: _read(sample, name))
 
-    ratio = _ratio
     seconds = (end_ms - start_ms) / 1000
     return {
-        "idle_cores": ratio(counter("idle"), counter("total")),
-        "generator_cpu": ratio(counter("generator.cpu"), seconds),
-        "generator_wait": ratio(counter("generator.delay"), counter("generator.slices")),
-        "generator_throttled": ratio(counter("periods.1"), counter("periods.0")),
-        "steal": ratio(counter("steal"), counter("total")),
+        "idle_cores": _ratio(counter("idle"), counter("total")),
+        "generator_cpu": _ratio(counter("generator.cpu"), seconds),
+        "generator_wait": _ratio(counter("generator.delay"), counter("generator.slices")),
+        "generator_throttled": _ratio(counter("periods.1"), counter("periods.0")),
+        "steal": _ratio(counter("steal"), counter("total")),
     }
 
 
 def service_difference(
     samples: Sequence[Sample], variant: str, start_ms: int, end_ms: int
 ) -> dict[ServerFigure, float | None]:
-    """What a variant used between two times, under the names of the figures of a trial's ``server``.
+    """Computes a variant's usage between two times, under the names of the figures of a trial's ``server``.
 
-    - ``cpu_cores``: cores that it used; ``resident``: the most memory that it occupied, in bytes
+    - ``cpu_cores``: cores that it used; ``resident``: its largest resident memory, in bytes
     - ``throttled_periods``: share of the quota's periods in which it ran out; ``throttled_seconds``: seconds per second
       that CPUs were stopped; both None without a quota
     - ``jit_cpu``: cores that the JIT compiler's threads used
@@ -114,11 +113,11 @@ def service_difference(
     """
 
     def counter(read: Callable[[ServiceUsage], float | None]) -> float | None:
-        def of(sample: Sample) -> float | None:
+        def read_variant(sample: Sample) -> float | None:
             usage = sample.services.get(variant)
             return None if usage is None else read(usage)
 
-        return _increase(samples, start_ms, end_ms, of)
+        return _increase(samples, start_ms, end_ms, read_variant)
 
     seconds = (end_ms - start_ms) / 1000
     around = (
@@ -138,8 +137,8 @@ def service_difference(
 
 
 def reaching(samples: Sequence[Sample], end_ms: int, within_ms: float) -> int:
-    """``end_ms``, or the time of k6's last sample where that is at most ``within_ms`` before it: k6 ends with its last
-    window when every request is answered at once."""
+    """Returns ``end_ms``, or the time of k6's last sample where that is at most ``within_ms`` earlier: k6 ends with its
+    last window when every request is answered at once."""
     last = next((sample.at for sample in reversed(samples) if sample.generator), end_ms)
     return last if end_ms - within_ms <= last < end_ms else end_ms
 
@@ -178,7 +177,7 @@ def _read(sample: Sample, name: str) -> float | None:
 
 
 class Sampler:
-    """Samples in a separate thread, from entry to exit; its window is read afterwards or meanwhile."""
+    """A sampler in a separate thread, from entry to exit; its windows are read afterwards or meanwhile."""
 
     def __init__(
         self,
@@ -186,7 +185,7 @@ class Sampler:
         proc: Path = Path("/proc"),
         services: Mapping[str, Callable[[], ServiceUsage | None]] | None = None,
     ) -> None:
-        """The pid of k6; what reads the usage of each variant."""
+        """Prepares the sampling. ``generator``: the pid of k6; ``services``: read the usage of each variant."""
         self._services = services or {}
         self._generator = generator
         self._delays = Delays()
@@ -197,20 +196,20 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
 
     def window(self, start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
-        """See ``difference`` and ``reaching``."""
+        """Computes the machine's figures, as ``difference`` and ``reaching`` do."""
         samples = list(self._samples)
         return difference(samples, start_ms, reaching(samples, end_ms, _ENDS_BEFORE))
 
     def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
-        """See ``service_difference``."""
+        """Computes a variant's usage, as ``service_difference`` does."""
         return service_difference(list(self._samples), variant, start_ms, end_ms)
 
     def sample(self) -> Sample:
         """Reads everything once."""
         total, idle, steal = _machine(self._proc)
         if self._generator is not None and len(self._samples) % _SAMPLES_OF_GROUP == 0:
-            self._group = cgroup.limited_group(self._generator)
-        stat = cgroup.cpu_stat_of(self._group) if self._group else None
+            self._group = cgroup_hierarchies.limited_group(self._generator)
+        stat = cgroup_hierarchies.read_cpu_stat(self._group) if self._group else None
         return Sample(
             at=round(time.time() * 1000),
             total=total,
@@ -242,7 +241,7 @@ class Sampler:
                 return
 
     def __enter__(self) -> Sampler:
-        # Raised while a thread starts, a signal would leave it half registered, and Python would print a traceback.
+        # A signal while a thread starts would leave it half registered, and Python would print a traceback.
         with processes.uninterrupted():
             self._thread.start()
         return self
@@ -253,7 +252,7 @@ class Sampler:
 
 
 def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
-    """Nanoseconds that each thread has waited for a CPU, and its time slices; without those just ended."""
+    """Reads the nanoseconds that each thread has waited for a CPU, and its time slices, without threads just ended."""
     delays = {}
     try:
         names = os.listdir(tasks)  # noqa: PTH208
@@ -270,15 +269,15 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
 
 
 def _machine(proc: Path) -> tuple[int, int, int]:
-    """Ticks over all cores: all, idle (waiting for a disk is idle, too), stolen."""
+    """Reads ticks over all cores: all, idle (also while waiting for a disk), stolen."""
     with (proc / "stat").open(encoding="ascii") as file:
         ticks = [int(value) for value in file.readline().split()[1:9]]
     return sum(ticks), ticks[3] + ticks[4], ticks[7]
 
 
-def describe(host: cgroup.Host | None = None) -> dict[str, str]:
-    """This machine, for the manifest."""
-    host = host or cgroup.Host()
+def describe(host: cgroup_hierarchies.Host | None = None) -> dict[str, str]:
+    """Describes this machine, for the manifest."""
+    host = host or cgroup_hierarchies.Host()
     cpu = _field(host.proc("cpuinfo"), "model name") or _field(host.proc("cpuinfo"), "Hardware") or platform.machine()
     memory = _field(host.proc("meminfo"), "MemTotal").split()
     return {

@@ -9,14 +9,14 @@ from pathlib import Path
 from vtlab.errors import PrerequisiteMissing
 
 HOST = "127.0.0.1"
-#: How often something that lost the race for its free port is started again with another one.
+#: Starts of a server that loses the race for its free port, each with another port.
 ATTEMPTS = 4
 
 _LISTEN = "0A"
 
 
 def free(count: int) -> list[int]:
-    """That many different ports, free at this moment; whoever binds them may still come second."""
+    """Returns that many different free ports. Another process may still bind them first."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for sock in sockets:
@@ -25,18 +25,18 @@ def free(count: int) -> list[int]:
 
 
 def is_open(port: int) -> bool:
-    """Whether something takes connections there."""
-    with socket.socket() as tried:
-        tried.settimeout(1)
-        return tried.connect_ex((HOST, port)) == 0
+    """Tells whether a server accepts connections on a port."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((HOST, port)) == 0
 
 
 def require_free(port: int, what: str) -> None:
-    """PrerequisiteMissing, with the holder's pid where that can be seen, when a chosen port is taken."""
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Raises PrerequisiteMissing, with the holder's pid where that is visible, when a chosen port is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind((HOST, port))
+            probe.bind((HOST, port))
         except OSError:
             pid = listening_pid(port)
             by = f" by the process {pid}" if pid else ""
@@ -46,7 +46,7 @@ def require_free(port: int, what: str) -> None:
 
 
 def _listening(proc: Path) -> dict[str, int]:
-    """Socket -> the port on which it listens."""
+    """Returns the listening port of each socket."""
     sockets = {}
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ def _listening(proc: Path) -> dict[str, int]:
 
 
 def of_process(pid: int, proc: Path = Path("/proc")) -> list[int]:
-    """The ports on which a process listens, the smallest first; none where that cannot be seen."""
+    """Returns the ports on which a process listens, the smallest first; empty where they are not visible."""
     sockets, ports = _listening(proc), set()
     with contextlib.suppress(OSError):
         for handle in (proc / str(pid) / "fd").iterdir():
@@ -68,7 +68,7 @@ def of_process(pid: int, proc: Path = Path("/proc")) -> list[int]:
 
 
 def listening_pid(port: int, proc: Path = Path("/proc")) -> int | None:
-    """The pid of the process that listens on the port; None when that cannot be seen."""
+    """Returns the pid of the process that listens on a port; None where it is not visible."""
     inodes = {name for name, listens in _listening(proc).items() if listens == port}
     for process in proc.iterdir() if inodes else ():
         if process.name.isdigit():
@@ -81,5 +81,5 @@ def listening_pid(port: int, proc: Path = Path("/proc")) -> int | None:
 
 
 def taken(log: str) -> bool:
-    """Whether a log says that a port was in use."""
+    """Tells whether a log says that a port was in use."""
     return "already in use" in log.lower()

@@ -1,4 +1,4 @@
-"""A process that serves on ports: started on free ports, and again where another process took them meanwhile."""
+"""Servers: processes that start on free ports, and start again where another process has taken these meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vtlab.host.processes import Process
 _LONGEST_BODY = 16 * 1024**2
 #: Seconds for an answer.
 _TIMEOUT = 5.0
-#: What stays as it is in a path with its query.
+#: Characters that a path with its query keeps unquoted.
 _KEPT = "%/?&=+,:;@!$'()*~#[]"
 
 
@@ -26,20 +26,20 @@ _KEPT = "%/?&=+,:;@!$'()*~#[]"
 class Server:
     """One server. ``begin`` starts its process, ``await_ready`` waits for several at once."""
 
-    #: Begins every message about it: ``the database``, ``platform: the JVM``.
+    #: The beginning of every message about it: ``the database``, ``platform: the JVM``.
     name: str
     #: Starts the process on these ports.
     spawn: Callable[[Sequence[int]], Process]
-    #: Asks whether the server on these ports is ready. The last one is the port that is asked.
+    #: Tells whether the server on these ports is ready. It asks the last port.
     answers: Callable[[Sequence[int]], bool]
     #: Seconds until it must be ready.
     within: float
-    #: How many ports it needs.
+    #: Number of ports that it needs.
     count: int = 1
     #: Ports to try first; then ``fixed`` says that there are no others.
     ports: Sequence[int] = ()
     fixed: bool = False
-    #: Why it ended, where more than the exit code is known.
+    #: Returns why it ended, where more than the exit code is known.
     reason: Callable[[Process], str | None] = lambda process: None
     attempts: int = 0
     process: Process = field(init=False)
@@ -61,7 +61,7 @@ class Server:
         self.process = self.spawn(self.ports)
 
     def exit_description(self) -> str | None:
-        """That it ended, and how; None while it runs."""
+        """Describes how it ended; None while it runs."""
         how = self.process.exit_description()
         if how is None:
             return None
@@ -69,7 +69,7 @@ class Server:
         return f"{self.name} ended with {how}" + (f": {reason}" if reason else "")
 
     def ready(self) -> bool:
-        """Whether it is ready. BlockFault with the end of its log when it ended, or has taken too long."""
+        """Tells whether it is ready. BlockFault, with the end of its log, when it ended or takes too long."""
         how = self.exit_description()
         if how is not None:
             if ports.taken(self.process.last_lines(40)) and not self.fixed and self.attempts < ports.ATTEMPTS:
@@ -77,7 +77,7 @@ class Server:
                 return False
             raise BlockFault(f"{how} while it started: {self.process.last_lines() or 'its log is empty'}")
         took = time.monotonic() - self._begun
-        # Whoever won a race for the port may answer, too.
+        # Another process that won the race for the port may answer, too.
         if self.answers(self.ports) and ports.listening_pid(self.ports[-1]) == self.process.pid:
             self.ready_after = took
             return True
@@ -88,7 +88,7 @@ class Server:
 
 
 def await_ready(servers: Sequence[Server]) -> None:
-    """Waits until all are ready. BlockFault as of ``Server.ready``."""
+    """Waits until all servers are ready. BlockFault as in ``Server.ready``."""
     waiting = list(servers)
     while waiting:
         waiting = [server for server in waiting if not server.ready()]
@@ -97,7 +97,7 @@ def await_ready(servers: Sequence[Server]) -> None:
 
 
 def start(server: Server) -> Server:
-    """Starts a server and waits until it is ready. BlockFault as of ``Server.ready``; then its process is stopped."""
+    """Starts a server and waits until it is ready. BlockFault as in ``Server.ready``; its process is stopped then."""
     server.begin()
     try:
         await_ready([server])
@@ -108,25 +108,25 @@ def start(server: Server) -> Server:
 
 
 def answers_ok(port: int, path: str) -> bool:
-    """Whether a server of this machine answers a request with 200."""
+    """Tells whether a server of this machine answers a request with 200."""
     return status(port, path) == HTTPStatus.OK
 
 
 def status(port: int, path: str, is_tls: bool = False, timeout: float = _TIMEOUT) -> int | None:
-    """The status with which a server of this machine answers a GET; None where it does not within ``timeout`` seconds.
-    A body, which may have no end, is not read."""
+    """Returns the status of a server's answer to a GET on this machine; None without an answer in ``timeout`` seconds.
+    The body, which may be endless, is not read."""
     answer = _get(port, path, is_tls, 0, timeout)
     return answer[0] if answer else None
 
 
 def text(port: int, path: str, is_tls: bool = False) -> str | None:
-    """What a server of this machine answers to a GET with 200; None where it does not."""
+    """Returns the body of a server's answer to a GET on this machine; None without an answer with status 200."""
     answer = _get(port, path, is_tls, _LONGEST_BODY)
     return answer[1].decode(errors="replace") if answer and answer[0] == HTTPStatus.OK else None
 
 
 def _get(port: int, path: str, is_tls: bool, longest: int, timeout: float = _TIMEOUT) -> tuple[int, bytes] | None:
-    """Status, and as many bytes of the body at most."""
+    """Returns the status, and at most ``longest`` bytes of the body."""
     connection = (
         http.client.HTTPSConnection(ports.HOST, port, timeout=timeout, context=any_certificate())
         if is_tls
@@ -143,7 +143,7 @@ def _get(port: int, path: str, is_tls: bool, longest: int, timeout: float = _TIM
 
 
 def any_certificate() -> ssl.SSLContext:
-    """Takes every certificate: that of a service names no address of this machine."""
+    """Returns a context that accepts every certificate: a service's own names no address of this machine."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""What the threads of a service use and wait for, by the kernel's own counters of each thread."""
+"""CPU time and waits of a service's threads, by the kernel's counters of each thread."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-#: Names of the JIT compiler's threads, as much as the kernel keeps of them. A GraalVM has those of JVMCI in place of
-#: C2 (OpenJDK, ``JVMCICompiler::name``).
+#: Names of the JIT compiler's threads, cut as the kernel cuts them. A GraalVM has JVMCI's threads in place of C2's
+#: (OpenJDK, ``JVMCICompiler::name``).
 _COMPILERS = (b"C1 CompilerThre", b"C2 CompilerThre", b"JVMCI CompilerT", b"JVMCI-native Co")
-#: Seconds of a period of the CPU quota: so late the group may count that it was throttled.
+#: Seconds of a period of the CPU quota: the group may count a throttling that much later.
 _PERIOD = 0.1
-#: Seconds that a thread waits for a core each time that it wakes up, on an idle machine, too: 60 to 80 µs there. A
-#: thread that serves 400 requests a second waits for 3 % of the time so. Where others take the cores it is
-#: milliseconds.
+#: Seconds that a thread waits for a core at each wake-up, even on an idle machine: 60 to 80 µs there. A thread that
+#: serves 400 requests a second so waits for 3 % of the time. Where others occupy the cores it is milliseconds.
 _WAKE_UP = 0.0002
 #: Seconds of the past in which a wait may have begun.
 _REMEMBERED = 10.0
-#: Threads that are read in a tenth of a second: so many cost about 1 % of a core. More are read less often.
+#: Threads that are read in a tenth of a second, for about 1 % of a core. More threads are read less often.
 _PER_TENTH = 250
 
 
@@ -34,7 +33,7 @@ class Schedule(NamedTuple):
     slices: int = 0
 
     def since(self, before: Schedule) -> Schedule:
-        """What was added to the counters."""
+        """Subtracts earlier counters."""
         return Schedule(self.ran - before.ran, self.waited - before.waited, self.slices - before.slices)
 
 
@@ -50,19 +49,19 @@ class _Wait(NamedTuple):
     """A wait of one thread."""
 
     seconds: float
-    #: Of these, without the time in which the service's other threads had its cores, and what waking up takes.
+    #: The part without the time in which the service's other threads had its cores, and without wake-ups.
     unexplained: float
     began: _Moment
     seen_at: float
 
     def after(self, moment: float) -> float:
-        """The unexplained part of what is later than a moment."""
+        """Returns the unexplained part of the wait after a moment."""
         return min(self.seconds, self.seen_at - moment) * self.unexplained / self.seconds
 
 
 @dataclass
 class CoreWait:
-    """How long a service stood ready without the cores that its limit allows, outside its throttled periods.
+    """Time for which a service stood ready without the cores that its limit allows, outside its throttled periods.
 
     When a thread gets a core, the kernel adds the wait to its run-queue delay. A wait has three causes: the quota
     (threads of a throttled group wait in the queue, too), the service's other threads, and everything else on the
@@ -80,14 +79,15 @@ class CoreWait:
 
     #: Cores that the service may use at once: its limit, at most those of the machine.
     cores: float
-    #: Until now; up to two samples late.
+    #: Seconds so far; up to two samples late.
     seconds: float = 0.0
     _past: deque[_Moment] = field(default_factory=deque)
     _undecided: deque[_Wait] = field(default_factory=deque)
     _counted_until: float = 0.0
 
     def update(self, at: float, cpu: float, throttled_periods: int, changes: Sequence[Schedule]) -> None:
-        """``cpu``: of the service so far; ``changes``: of the threads that had a core since the update before."""
+        """Adds a sample. ``cpu``: CPU seconds of the service so far; ``changes``: the threads that had a core since the
+        previous update."""
         now = _Moment(at, cpu, throttled_periods)
         if not self._past:
             self._counted_until = at
@@ -105,7 +105,7 @@ class CoreWait:
                 self._counted_until = wait.seen_at
 
     def _longest(self, now: _Moment, changes: Iterable[Schedule]) -> _Wait | None:
-        """The wait that explains most of the time since the last update."""
+        """Returns the wait that explains most of the time since the last update."""
         longest, most = None, 0.0
         for change in sorted(changes, key=lambda change: change.waited, reverse=True):
             if change.waited <= most * 1e9:
@@ -116,7 +116,7 @@ class CoreWait:
         return longest
 
     def _wait(self, now: _Moment, change: Schedule) -> _Wait:
-        # What was before the first sample is unknown.
+        # The time before the first sample is unknown.
         waited = min(change.waited / 1e9, now.at - self._past[0].at)
         # Only the first of its waits may have begun before the last update.
         began = self._at(self._past[-1].at - waited / max(change.slices, 1))
@@ -124,7 +124,7 @@ class CoreWait:
         return _Wait(waited, waited - others / self.cores - change.slices * _WAKE_UP, began, now.at)
 
     def _at(self, moment: float) -> _Moment:
-        """The counters at a moment, linear between two updates."""
+        """Returns the counters at a moment, linear between two updates."""
         after = self._past[-1]
         for before in reversed(self._past):
             if before.at <= moment:
@@ -138,27 +138,27 @@ class Threads:
     """The threads of one process, sampled."""
 
     def __init__(self, pid: int, cpu_limit: float | None, proc: Path = Path("/proc")) -> None:
-        """``cpu_limit``: in cores; None where there is none."""
+        """Prepares the sampling. ``cpu_limit``: in cores; None without one."""
         available = len(os.sched_getaffinity(0))
         self._tasks = str(proc / str(pid) / "task")
         self._core_wait = CoreWait(min(cpu_limit or available, available))
         self._lines: dict[str, bytes] = {}
         self._schedules: dict[str, Schedule] = {}
-        #: Of the threads that have ended.
+        #: Nanoseconds of the threads that have ended.
         self._ended_ran = self._ended_compiled = 0
         self._compilers: set[str] = set()
-        #: Began just before the sample before: their names may not have been theirs yet.
+        #: Threads that began just before the previous sample: they may not have had their own name yet.
         self._young: set[str] = set()
         self._read_at = -math.inf
 
     def due(self, at: float) -> bool:
-        """Whether to read them, at a time in seconds."""
-        # Half a tenth early is on time.
+        """Tells whether to read the threads, at a time in seconds."""
+        # Half a tenth of a second early is on time.
         return at - self._read_at >= 0.1 * math.ceil(len(self._lines) / _PER_TENTH) - 0.05
 
     @property
     def core_wait(self) -> float | None:
-        """Seconds so far, as of ``CoreWait``; None where the kernel does not count them."""
+        """Seconds of ``CoreWait`` so far; None where the kernel does not count them."""
         return self._core_wait.seconds if self._schedules else None
 
     @property
@@ -169,21 +169,21 @@ class Threads:
         return (self._ended_compiled + sum(self._schedules[name].ran for name in self._compilers)) / 1e9
 
     def update(self, at: float, cpu: float | None, throttled_periods: int, changes: Sequence[Schedule]) -> None:
-        """Takes ``changes`` and the group's counters into account. ``cpu``: CPU seconds so far; None where the threads
-        are to tell them."""
+        """Accounts for ``changes`` and the group's counters. ``cpu``: CPU seconds so far; None to sum those of the
+        threads."""
         if cpu is None:
             cpu = (self._ended_ran + sum(schedule.ran for schedule in self._schedules.values())) / 1e9
         self._read_at = at
         self._core_wait.update(at, cpu, throttled_periods, changes)
 
     def changes(self) -> list[Schedule]:
-        """Reads all threads. What those did that had a core since the reading before; nothing at the first reading."""
+        """Reads all threads. Returns the changes of those that had a core since the previous reading; none at first."""
         try:
             names = set(os.listdir(self._tasks))  # noqa: PTH208
         except OSError:
             return []
-        # The kernel leaves threads out of a listing where others end meanwhile: later they would be new ones, and all
-        # that they ever did would count once more.
+        # The kernel omits threads from a listing while others end: later they would seem new, and all their past would
+        # count once more.
         for missing in self._lines.keys() - names:
             if _read(f"{self._tasks}/{missing}/schedstat"):
                 names.add(missing)
@@ -198,7 +198,7 @@ class Threads:
                 continue
             schedule = Schedule(*map(int, line.split()))
             if name in self._lines and schedule.ran < self._schedules[name].ran:
-                # Another thread with its number.
+                # A new thread with the number of an old one.
                 self._forget(name)
             if name not in self._lines:
                 self._young.add(name)
@@ -219,14 +219,16 @@ class Threads:
 
 
 def compilers(pid: int) -> list[int]:
-    """The threads of a process's JIT compilers. OSError where the process has ended."""
+    """Returns the threads of a process's JIT compilers. OSError where the process has ended."""
     tasks = f"/proc/{pid}/task"
     return [int(name) for name in os.listdir(tasks) if _read(f"{tasks}/{name}/comm").strip() in _COMPILERS]  # noqa: PTH208
 
 
 def _read(path: str) -> bytes:
-    """The first bytes of a file of the kernel; empty where it is gone. (Far cheaper than a file object, and there are
-    thousands a second.)"""
+    """Reads the first bytes of a kernel's file; empty where it is gone.
+
+    There are thousands of files a second: this is far cheaper than a file object.
+    """
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:

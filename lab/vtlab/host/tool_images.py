@@ -1,7 +1,7 @@
-"""k6 and Prometheus out of their container images, for a machine that has a container engine and neither program.
+"""k6 and Prometheus out of their container images, for a machine with a container engine and neither program.
 
-Copied once, they are started like those on PATH: vtlab must see their processes to watch and to end them, which it
-could not inside a container.
+Once copied, they start like programs on PATH: vtlab must see their processes to watch and end them, which it could not
+inside a container.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BY_HAND = "put k6 and Prometheus on PATH: both have archives with a single prog
 
 @dataclass(frozen=True)
 class ToolImage:
-    """A program and the image that it is in."""
+    """A program and the image that contains it."""
 
     program: str
     image: str
@@ -40,10 +40,10 @@ IMAGES = (
 
 
 def copy(engine: str, folder: Path) -> list[Tool]:
-    """Copies the programs into the folder, with an engine of ``ENGINES``, which pulls the images. None is replaced
-    before its copy runs here.
+    """Copies the programs into the folder, with an engine of ``ENGINES``, which pulls the images. A program is replaced
+    only by a copy that runs here.
 
-    PrerequisiteMissing where that is no Linux, the engine is missing or fails, or a copy does not run.
+    PrerequisiteMissing on other systems than Linux, and where the engine is missing or fails, or a copy does not run.
     """
     if platform.system() != "Linux":
         raise PrerequisiteMissing(f"the images hold programs for Linux, this is {platform.system()}", _BY_HAND)
@@ -51,17 +51,17 @@ def copy(engine: str, folder: Path) -> list[Tool]:
     if path is None:
         raise PrerequisiteMissing(f"{engine} is not on PATH", f"install it, or {_BY_HAND}")
     folder.mkdir(parents=True, exist_ok=True)
-    return [_copied(path, image, folder) for image in IMAGES]
+    return [_copy_program(path, image, folder) for image in IMAGES]
 
 
-def _copied(engine: str, image: ToolImage, folder: Path) -> Tool:
-    # In a folder of its own, as a program is asked for its version by its name.
+def _copy_program(engine: str, image: ToolImage, folder: Path) -> Tool:
+    # In a separate folder, because ``version_of`` needs the program's own name.
     part = folder / f".{image.program}.part"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     try:
         with _container(engine, image) as name:
-            _called(engine, image, "cp", f"{name}:{image.path}", str(part / image.program))
+            _run(engine, image, "cp", f"{name}:{image.path}", str(part / image.program))
         (part / image.program).chmod(0o755)
         version = tools.version_of(image.program, part / image.program)
         if version is None:
@@ -75,9 +75,9 @@ def _copied(engine: str, image: ToolImage, folder: Path) -> Tool:
 
 @contextlib.contextmanager
 def _container(engine: str, image: ToolImage) -> Iterator[str]:
-    """A container of the image that never runs, by its id. Removed at the end, with the volumes of the image."""
-    # Of what the engine prints the id is the last line, after that of a pull.
-    name = _called(engine, image, "create", image.image).split()[-1:]
+    """Creates a container of the image that never runs; yields its id. Removes it at the end, with its volumes."""
+    # The id is the last line of the engine's output, after the lines of a pull.
+    name = _run(engine, image, "create", image.image).split()[-1:]
     if not name:
         raise _failed(engine, image, "create", "it names no container")
     try:
@@ -86,7 +86,7 @@ def _container(engine: str, image: ToolImage) -> Iterator[str]:
         subprocess.run([engine, "rm", "-v", name[0]], capture_output=True, check=False)
 
 
-def _called(engine: str, image: ToolImage, *words: str) -> str:
+def _run(engine: str, image: ToolImage, *words: str) -> str:
     done = subprocess.run([engine, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise _failed(engine, image, words[0], " ".join(done.stderr.split())[-400:] or f"exit code {done.returncode}")

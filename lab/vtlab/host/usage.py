@@ -1,4 +1,4 @@
-"""What a service uses, as the kernel counts it: CPU and memory of its process, throttling by its control group."""
+"""Usage of a service, as the kernel counts it: CPU and memory of its process, throttling of its control group."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class ServiceUsage:
-    """Counters since the service started: seconds of CPU, periods of the quota. Memory as it is now, in bytes."""
+    """Counters since the service started: seconds of CPU, periods of the quota. Memory is the current one, in bytes."""
 
     cpu: float
     resident: int
-    #: 0, as the rest, where no control group limits it.
+    #: 0, like the other counters of the quota, where no control group limits the service.
     periods: int = 0
     throttled_periods: int = 0
     throttled_seconds: float = 0.0
-    #: Seconds of the JIT compiler's threads, and without a core; None where nothing tells (``vtlab.host.threads``).
+    #: CPU seconds of the JIT compiler's threads, and seconds without a core; None if unknown (``vtlab.host.threads``).
     jit_cpu: float | None = None
     core_wait: float | None = None
 
 
 class Reader:
-    """Reads the usage of a process in its own control group. What it says of threads is since its first reading."""
+    """A reader of the usage of a process in its own control group. Figures of threads count from its first reading."""
 
     def __init__(self, pid: int, group: Cgroup | None, cpu_limit: float | None, proc: Path = Path("/proc")) -> None:
-        """``cpu_limit``: in cores; None where nothing limits it."""
+        """Prepares the reader. ``cpu_limit``: in cores; None without one."""
         self._process = proc / str(pid)
         self._group = group
         self._threads = Threads(pid, cpu_limit, proc)
 
     def __call__(self) -> ServiceUsage | None:
-        """The usage now; None once the process is gone."""
+        """Returns the current usage; None once the process is gone."""
         try:
             fields = (self._process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             resident = int((self._process / "statm").read_text(encoding="ascii").split()[1]) * _PAGE
@@ -49,7 +49,7 @@ class Reader:
         threads = self._threads
         now = time.monotonic()
         changes = threads.changes() if threads.due(now) else None
-        # After the threads: a throttled period that a wait ended with is counted by now.
+        # Read after the threads: by now a throttled period that ended a wait is counted.
         stat = self._group.cpu_stat() if self._group else None
         used = stat.usage_seconds if stat else None
         if changes is not None:

@@ -1,4 +1,4 @@
-"""Waiting for something with a limit on the time."""
+"""A wait with a time limit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class TimedOut(BlockFault):
-    """What was waited for did not come."""
+    """The expected state was not reached in time."""
 
 
 def wait_until(what: str, check: Callable[[], T | None], within: float, every: float = 0.05) -> T:
-    """The first value of ``check`` that is not None or False. TimedOut with ``what`` after ``within`` seconds."""
+    """Repeats ``check`` until it returns neither None nor False. TimedOut with ``what`` after ``within`` seconds."""
     end = time.monotonic() + within
     while True:
         value = check()

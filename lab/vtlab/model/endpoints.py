@@ -35,7 +35,7 @@ class Endpoint:
         return f"GET {self.path}"
 
 
-def of_openapi(document: Any) -> list[Endpoint]:
+def from_openapi(document: Any) -> list[Endpoint]:
     """The GET requests of an OpenAPI 3 document, sorted, with its examples filled in; none where it is no such
     document. Deprecated ones are left out."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
@@ -96,7 +96,7 @@ def _resolved(part: Any, document: Any) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def of_mappings(document: Any, context_path: str = "") -> list[Endpoint]:
+def from_mappings(document: Any, context_path: str = "") -> list[Endpoint]:
     """The GET requests in what ``/actuator/mappings`` answers, sorted; none where it is something else."""
     endpoints = set()
     for condition in _conditions(document):

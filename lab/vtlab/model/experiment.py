@@ -1,18 +1,15 @@
-"""The experiment: a workload, a load, limits and variants, one JSON or YAML file each, as in ``k6/experiments/``."""
+"""The experiment: a workload, a load, limits and variants."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from vtlab.errors import BadInput
-from vtlab.model import documents, units, variant, workload_files
+from vtlab.model import units, variant
+from vtlab.model.load import ClosedLoad, Duration, Load, rounds, service_times
 from vtlab.model.service import Need, Service
 from vtlab.model.workload import ENVIRONMENT, METHODS, Request, Workload, WrittenRequest
 
@@ -22,88 +19,6 @@ MAX_ERRORS = 0.001
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-
-Duration = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(ms|s|m|h)$", description="50ms, 5s, 1m")]
-ThinkTime = Annotated[
-    str,
-    Field(
-        pattern=r"^(\d+(\.\d+)?(ms|s|m|h)|exp\(\d+(\.\d+)?(ms|s|m|h)\))$",
-        description="of that length, 200ms, or drawn from an exponential distribution with that mean, exp(200ms)",
-    ),
-]
-
-
-class ClosedLoad(_Strict):
-    """A fixed number of users, each sending its next request when the one before is answered."""
-
-    model: Literal["closed"]
-    users: Annotated[int, Field(gt=0, le=20000, description="how many send requests at the same time")]
-    think_time: ThinkTime = "0s"
-    round: Annotated[
-        dict[str, Duration],
-        Field(
-            description="how long one round of a user (response and think time) takes a variant with so many users;"
-            " this paces the ramp-up and the beginning of the window. For a variant without it that of its warm-up"
-            " counts, or the shortest of the others where its windows hold ten rounds"
-        ),
-    ] = {}
-    service_time: Annotated[
-        dict[str, Duration],
-        Field(
-            description="how long a request takes a variant once a thread or a connection has it, where so many users"
-            " queue for these. Throughput is steady as soon as all are taken, so the window begins then, and not after"
-            " a round; the latency, which is not steady before, is not recorded. In the warm-up no more users come than"
-            " are served at a time, and their number over it is what the load allows them"
-        ),
-    ] = {}
-
-    @property
-    def is_think_time_exponential(self) -> bool:
-        """Whether think times are drawn, or all the same."""
-        return self.think_time.startswith("exp(")
-
-    @property
-    def mean_think_time(self) -> float:
-        """Seconds."""
-        return units.seconds(self.think_time.removeprefix("exp(").removesuffix(")"))
-
-
-class OpenLoad(_Strict):
-    """Arrivals at a fixed rate, whether or not the service keeps up, dealt to the users in turn."""
-
-    model: Literal["open"]
-    rate: Annotated[float, Field(gt=0, description="arrivals per second")]
-    users: Annotated[
-        int,
-        Field(
-            gt=0,
-            le=20000,
-            description="an arrival whose user is still busy is dropped; at least rate x max_response"
-            " + 4 x sqrt(rate x max_response)",
-        ),
-    ]
-    gaps: Annotated[
-        Literal["exponential", "even"],
-        Field(
-            description="between two arrivals: exponential, as of many users who know nothing of each other, or all the"
-            " same, where no queue stands below a utilisation of 100 %"
-        ),
-    ] = "exponential"
-
-    @property
-    def mean_think_time(self) -> float:
-        """Seconds: an arrival waits for no answer."""
-        return 0.0
-
-    def least_users(self, max_response: str) -> int:
-        """So many that an answer of ``max_response`` seldom costs its user the next arrival: those in flight then, and
-        four times their standard deviation (of a Poisson count, its square root)."""
-        in_flight = self.rate * units.seconds(max_response)
-        return math.ceil(in_flight + 4 * math.sqrt(in_flight))
-
-
-Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
 
 
 class Windows(_Strict):
@@ -287,8 +202,8 @@ class Experiment(_Strict):
             "properties": self.properties,
             "expected": self.expected,
             "windows.measure_by_variant": self.windows.measure_by_variant,
-            "load.round": _rounds(self.load),
-            "load.service_time": _service_times(self.load),
+            "load.round": rounds(self.load),
+            "load.service_time": service_times(self.load),
         }
         for key, names in by_variant.items():
             for name in names:
@@ -304,8 +219,8 @@ class Experiment(_Strict):
             "windows.ramp_up": windows.ramp_up,
             "windows.measure": windows.measure,
             **{f"windows.measure_by_variant.{name}": text for name, text in windows.measure_by_variant.items()},
-            **{f"load.round.{name}": text for name, text in _rounds(self.load).items()},
-            **{f"load.service_time.{name}": text for name, text in _service_times(self.load).items()},
+            **{f"load.round.{name}": text for name, text in rounds(self.load).items()},
+            **{f"load.service_time.{name}": text for name, text in service_times(self.load).items()},
             "max_response": self.max_response,
         }
         for key, text in durations.items():
@@ -360,92 +275,3 @@ class Experiment(_Strict):
     def better(self) -> Literal["higher", "lower"]:
         """Which direction of the primary metric is good."""
         return "higher" if self.primary == "throughput" else "lower"
-
-
-def _rounds(load: ClosedLoad | OpenLoad) -> dict[str, str]:
-    return load.round if isinstance(load, ClosedLoad) else {}
-
-
-def _service_times(load: ClosedLoad | OpenLoad) -> dict[str, str]:
-    return load.service_time if isinstance(load, ClosedLoad) else {}
-
-
-#: Old keys, each with what has taken its place.
-_RENAMED = {
-    "ideal": "expected, for reports; load.round, which paces the users",
-    "windows.spread": "windows.ramp_up",
-    "windows.measure_of": "windows.measure_by_variant",
-    "windows.drain": "windows.wait_for_answers",
-}
-
-
-def parse(text: str, where: str) -> Experiment:
-    """The experiment in ``text``: JSON, or YAML where the file's name (``where``) says so. BadInput names every wrong
-    key and the file."""
-    data = documents.parse(text, where, is_yaml=where.endswith((".yaml", ".yml")))
-    try:
-        experiment = Experiment.model_validate(data)
-    except ValidationError as e:
-        wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
-        raise BadInput(
-            f"{where}: {wrong}", "k6/experiments/experiment.schema.json has the keys and their ranges"
-        ) from e
-    _refuse_few_users(experiment, where)
-    return experiment
-
-
-def _refuse_few_users(experiment: Experiment, where: str) -> None:
-    """Not of the model: recorded runs of earlier versions had fewer."""
-    load = experiment.load
-    if isinstance(load, OpenLoad) and load.users < load.least_users(experiment.max_response):
-        least = load.least_users(experiment.max_response)
-        raise BadInput(
-            f"{where}: load.users must be at least {least}: rate x max_response + 4 x sqrt(rate x max_response)",
-            "raise load.users, or lower max_response",
-        )
-
-
-def _place(loc: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in loc if part not in ("closed", "open")) or "the file"
-
-
-def _words(error: Any) -> str:
-    if error["type"] == "extra_forbidden":
-        names = [str(part) for part in error["loc"]]
-        if names == ["publication"]:
-            return "publications are in lab/publications/NNN.json now"
-        new = _RENAMED.get(".".join(names[-2:])) or _RENAMED.get(".".join(names))
-        return f"its new name is {new}" if new else "unknown key"
-    if error["type"] == "missing":
-        return "missing"
-    return str(error["msg"]).removeprefix("Value error, ")
-
-
-def load(name: str, folder: Path) -> Experiment:
-    """The experiment of that name in ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or ``.yml``. The
-    paths in it are absolute, and it has the name of the file in place of a login."""
-    path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
-    if not path.is_file():
-        raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
-    experiment = parse(documents.read_text(path), str(path))
-    # A results directory has its experiment under a name of its own.
-    if path.stem not in (experiment.name, "experiment"):
-        raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
-    changes: dict[str, Any] = {}
-    if experiment.workload_:
-        changes["workload_"] = workload_files.resolved(experiment.workload_, path)
-    if isinstance(experiment.service, Service):
-        changes["service"] = experiment.service.beside(path)
-    elif experiment.service and experiment.service.endswith(".json"):
-        changes["service"] = str((path.parent / experiment.service).resolve())
-    return experiment.model_copy(update=changes)
-
-
-def names(folder: Path) -> list[str]:
-    """The names of the experiments in ``folder``, sorted."""
-    return sorted(p.stem for p in folder.glob("*.json") if p.name != "experiment.schema.json")
-
-
-def schema() -> str:
-    """The JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
-    return json.dumps(Experiment.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -70,7 +70,7 @@ class Range:
         return any(interval.has(Version(version)) for interval in self.intervals)
 
 
-def parse(text: str) -> Range:
+def parse_range(text: str) -> Range:
     """A range in Maven's notation: ``[5.0,7.1)``, ``(,9.0)``, ``[42.7.8]``, ``[1.0,1.2),[2.0,2.1)``.
 
     ValueError for anything else.
@@ -79,9 +79,9 @@ def parse(text: str) -> Range:
     return Range(tuple(_interval(match, text) for match in parts))
 
 
-def words(text: str) -> str:
+def range_in_words(text: str) -> str:
     """A range as people say it: ``before 9.0``, ``from 21 to before 24``, ``from 3.1 on``, ``2.5.0 to 2.13.1``."""
-    return " or ".join(_words(interval) for interval in parse(text).intervals)
+    return " or ".join(_words(interval) for interval in parse_range(text).intervals)
 
 
 def _words(interval: _Interval) -> str:

@@ -13,10 +13,13 @@ from pydantic import BaseModel, ConfigDict
 
 from vtlab.model import units
 from vtlab.model import workload as workload_model
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 
 #: Where the normalised forms of the shipped experiments lie.
 FOLDER = "k6/plans"
+#: Its file in a results directory.
+PLAN = "plan.json"
 VERSION: Literal[1] = 1
 
 Milliseconds = float
@@ -166,7 +169,7 @@ def _workload(workload: workload_model.Workload) -> Workload:
     )
 
 
-def text(experiment: Experiment) -> str:
+def as_json(experiment: Experiment) -> str:
     """The normalised form as a file."""
     return json.dumps(_whole(normalise(experiment).model_dump(mode="json")), indent=2) + "\n"
 

@@ -7,16 +7,16 @@ complete experiment.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vtlab.errors import BadInput
-from vtlab.model import documents, units
-from vtlab.model.experiment import MAX_ERRORS, ThinkTime
-from vtlab.model.service import Beside
+from vtlab.model import documents, units, validation
+from vtlab.model.experiment import MAX_ERRORS
+from vtlab.model.load import ThinkTime
+from vtlab.model.service import ServiceDependency
 from vtlab.model.workload import Workload
 
 SCHEMA = "lab/try.schema.json"
@@ -87,7 +87,9 @@ class OwnFile(Workload):
     database: Annotated[
         Literal["mariadb"] | None, Field(description="vtlab starts one, with a database for each variant")
     ] = None
-    service_needs: Annotated[Beside | None, Field(description="a command that starts what the service needs")] = None
+    service_needs: Annotated[
+        ServiceDependency | None, Field(description="a command that starts what the service needs")
+    ] = None
 
     @property
     def workload(self) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def read(path: Path) -> OwnFile:
         if isinstance(own.load, Rate):
             _ = own.load.per_second
     except ValidationError as error:
-        wrong = "; ".join(dict.fromkeys(f"{_key(e['loc'])}: {_words(e)}" for e in error.errors()))
+        wrong = validation.wrong_keys(error, "the file", validation.plain_words, _is_key)
         raise BadInput(f"{path}: {wrong}", f"{SCHEMA} has the keys; vtlab init app.jar writes such a file") from None
     except ValueError as error:
         raise BadInput(f"{path}: {error}", "write load: {rate: 300}") from None
@@ -112,15 +114,8 @@ def read(path: Path) -> OwnFile:
     return own
 
 
-def _key(loc: Sequence[int | str]) -> str:
-    parts = [str(part) for part in loc if part not in ("Users", "Rate")]
-    return ".".join(part for part in parts if not part.startswith(("function-", "list[", "dict["))) or "the file"
-
-
-def _words(error: Any) -> str:
-    if error["type"] == "extra_forbidden":
-        return "unknown key"
-    return "missing" if error["type"] == "missing" else str(error["msg"]).removeprefix("Value error, ")
+def _is_key(part: int | str) -> bool:
+    return part not in ("Users", "Rate") and not str(part).startswith(("function-", "list[", "dict["))
 
 
 def schema() -> str:

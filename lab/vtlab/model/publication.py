@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vtlab import shipped
 from vtlab.errors import BadInput
-from vtlab.model import variant
-from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Windows
+from vtlab.model import validation, variant
+from vtlab.model.experiment import Experiment, Windows
+from vtlab.model.load import ClosedLoad, Duration, Load
 from vtlab.model.workload import Request
 
 FOLDER = shipped.ROOT / "lab" / "publications"
@@ -101,12 +102,10 @@ def _refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        wrong = error.errors()[0]
-        key = ".".join(str(part) for part in wrong["loc"])
-        raise BadInput(f"{path}: {key}: {wrong['msg']}", "fix the file") from error
+        raise BadInput(f"{path}: {validation.first_wrong_key(error)}", "fix the file") from error
 
 
-def of(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
+def reproduced_by(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
     """What the experiment reproduces; None for one that compares a variant with itself."""
     if any(variant.kind(name) != name for name in experiment.variants):
         return None

@@ -6,20 +6,14 @@ Times are epoch milliseconds, durations and latencies seconds, memory bytes, CPU
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_serializer
+from pydantic import BaseModel, ConfigDict
 
-from vtlab.catalogue.names import MetricName
-from vtlab.model.curve import Curve
-from vtlab.model.experiment import Experiment
-from vtlab.model.inspection import Inspection
-from vtlab.model.publication import Publication
+from vtlab.model.metric_names import MetricName
 
-#: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
+#: Version of the manifest, the lines of ``trials.jsonl`` and the verdict.
 VERSION: Literal[2] = 2
-#: The commit in the manifest of a run whose vtlab is no checkout of a repository.
-NO_COMMIT = "unknown"
 
 #: What the server's side of a trial is made of.
 #: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a
@@ -32,8 +26,6 @@ MachineFigure = Literal["idle_cores", "generator_cpu", "generator_wait", "genera
 Activity = Literal[
     "database", "downstream", "db-pool", "client-pool", "executor", "lock", "wait", "computation", "server-queue"
 ]
-#: Which variants get thread dumps: each, or those that nothing measured explains.
-DiagnosisMode = Literal["always", "unexplained"]
 
 
 class Record(BaseModel):
@@ -76,36 +68,6 @@ class Counts(Record):
         """0 where there were none."""
         total = self.passed + self.failed
         return self.failed / total if total else 0.0
-
-
-class Answer(Record):
-    """What one request of the pre-flight was answered with."""
-
-    request: str
-    #: 0: there was no answer.
-    status: int
-    #: Why it has failed, if it has: ``status-404``, ``body``, ``login``, ``timeout``, ``connection``, ``other``.
-    reason: str | None
-    #: Of a JSON body: types in place of values.
-    shape: Any
-
-
-class Findings(Record):
-    """What came of one variant in the pre-flight."""
-
-    answers: list[Answer]
-    #: Of a script: requests by origin, as it asks for them, and by the origin that answered.
-    asked: dict[str, int]
-    answered: dict[str, int]
-    error: str | None
-    checks: Counts
-    requests: Counts
-
-
-class Preflight(Record):
-    """What ``k6/block.ts`` writes for a pre-flight, by variant."""
-
-    preflight: dict[str, Findings]
 
 
 class Trial(Record):
@@ -163,29 +125,6 @@ class Trial(Record):
     def window(self) -> float:
         """Length of the measured window in seconds."""
         return (self.end - self.start) / 1000
-
-
-class K6Document(Record):
-    """What ``k6/block.ts`` writes for one call."""
-
-    version: Literal[1]
-    experiment: str
-    run_id: str
-    block: int
-    order: list[str]
-    #: False when the users did not agree on when a phase began: the generator stalled.
-    agreed: bool
-    warmup: list[Trial]
-    single: list[Trial]
-    light: list[Trial] = []
-    trials: list[Trial]
-    #: Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials.
-    thresholds: dict[str, dict[str, dict[str, bool]]] = {}
-
-    @property
-    def phases(self) -> list[Trial]:
-        """All of them, in the order in which each variant had them."""
-        return [*self.warmup, *self.single, *self.trials, *self.light]
 
 
 class Instance(Record):
@@ -299,74 +238,3 @@ class Block(Record):
     def repeated_seconds(self) -> float:
         """How long the attempt would have taken without what is measured once; 0 where that was not recorded."""
         return max(0.0, (self.seconds or 0.0) - self.once_seconds)
-
-
-class Facts(Record):
-    """What a target would run an experiment with, for the manifest."""
-
-    versions: dict[str, str]
-    jvm_flags: list[str]
-    #: Of the machine or of the cluster.
-    machine: dict[str, str]
-    #: The look into the service's jar; None where it is no Spring Boot jar of this machine.
-    inspection: Inspection | None = None
-
-
-class SequentialRule(Record):
-    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.sequential``)."""
-
-    #: Numbers of blocks, growing; the last is the most.
-    looks: list[int]
-    #: Of each look, the two-sided level of its interval.
-    levels: list[float]
-    #: Comparisons of the call that share the level of 5 %.
-    comparisons: int
-    #: The wanted half-width of the ratio's interval: 0.25 is 25 %.
-    precision: float
-    #: Seconds that the run may take; None for any.
-    within: float | None = None
-
-
-class Manifest(Record):
-    """What ran, on what, and how to run it again. Written once, before the first block."""
-
-    version: Literal[2] = VERSION
-    #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
-    name: str
-    run_id: str
-    #: UTC, ISO 8601.
-    started: str
-    target: Literal["local", "kubernetes"]
-    #: Where in the cluster: context, namespace, release. Empty for a local run.
-    cluster: dict[str, str] = {}
-    #: The experiment as resolved: overrides such as ``--cpu`` applied.
-    experiment: Experiment
-    #: What the experiment reproduces.
-    publication: Publication | None = None
-    #: With a rule the most.
-    blocks: int
-    #: When the run ends; None: after its ``blocks``.
-    rule: SequentialRule | None = None
-    seed: int
-    #: Which variants get thread dumps, in the first block that counts.
-    diagnosis: DiagnosisMode = "unexplained"
-    #: Attempts in all blocks together that may be rejected before the run is invalid.
-    max_rejected: int
-    command: str
-    #: What the call demanded of the verdict (``--assert``); a resumed run still owes it.
-    asserts: list[str] = []
-    commit: str
-    versions: dict[str, str]
-    jvm_flags: list[str]
-    cpu_limited: bool
-    #: Where the Prometheus of a local run listens, and keeps its data; None: it listens anywhere, and its data go.
-    prometheus_port: int | None = None
-    #: kernel, cgroup version, CPU model, cores, memory, load at the start.
-    machine: dict[str, str]
-    inspection: Inspection | None = None
-    #: What the search for a load measured, where vtlab chose it.
-    curve: Curve | None = None
-
-    @field_serializer("experiment")
-    def _document(self, experiment: Experiment) -> dict[str, Any]:
-        return experiment.document()

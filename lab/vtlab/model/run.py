@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Manifest, ServerFigure
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block, ServerFigure
 from vtlab.model.verdict import Rejection, Verdict
 
 #: One block's samples: variant -> metric (``metrics.REPORT_SERIES``) -> [[epoch ms, value], …].
@@ -24,8 +25,6 @@ class Run:
     series: dict[tuple[int, int], BlockSeries]
     #: What reading it passed over: a last line that a killed run left unfinished.
     warnings: list[str] = field(default_factory=list)
-    #: Measured by an earlier vtlab (``vtlab.migration``): to be reported, not to be resumed.
-    is_migrated: bool = False
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import documents, variables
+from vtlab.model import documents, validation, variables
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
@@ -23,7 +23,7 @@ _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
 
 
-class Beside(BaseModel):
+class ServiceDependency(BaseModel):
     """What a service needs and vtlab starts before it: a command, which runs until vtlab ends it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,7 +105,7 @@ class Service(BaseModel):
             " database {address} is //HOST:PORT/NAME of one that each variant has alone, and that is new for each block"
         ),
     ] = {}
-    started_before: Annotated[Beside | None, Field(description="what the service needs")] = None
+    started_before: Annotated[ServiceDependency | None, Field(description="what the service needs")] = None
 
     @model_validator(mode="after")
     def _starts(self) -> Service:
@@ -192,8 +192,7 @@ def load(path: Path) -> Service:
     try:
         service = Service.model_validate(documents.read(path))
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
-        raise BadInput(f"{path}: {wrong}", "correct the file") from None
+        raise BadInput(f"{path}: {validation.wrong_keys(error, 'the file')}", "correct the file") from None
     return service.beside(path)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BadInput
-from vtlab.model import documents
+from vtlab.model import documents, validation
 from vtlab.model.workload import (
     ENVIRONMENT,
     Login,
@@ -37,7 +37,7 @@ class Data:
     rows: list[list[str]]
 
 
-def resolved(workload: Workload, source: Path) -> Workload:
+def with_absolute_paths(workload: Workload, source: Path) -> Workload:
     """The workload of the file ``source`` with absolute paths, and with that file's name in place of the login in it.
     BadInput where a file is missing or is not what it should be, and where a request uses a name that nothing
     gives."""
@@ -54,12 +54,12 @@ def resolved(workload: Workload, source: Path) -> Workload:
         changes["login"] = str((folder / workload.login).resolve())
     login = workload.login if isinstance(workload.login, Login) else None
     absolute = workload.model_copy(update=changes)
-    check(absolute, login)
+    refuse_unusable_files(absolute, login)
     return absolute
 
 
-def check(workload: Workload, login: Login | None = None) -> None:
-    """BadInput as of ``resolved``. ``login``: where it is known already."""
+def refuse_unusable_files(workload: Workload, login: Login | None = None) -> None:
+    """BadInput as of ``with_absolute_paths``. ``login``: where it is known already."""
     login = login or login_of(workload)
     columns = read_data(Path(workload.data)).columns if workload.data else None
     refuse_unknown_names(workload, login, columns)
@@ -86,10 +86,9 @@ def login_of(workload: Workload) -> Login | None:
     try:
         return Login.model_validate(document)
     except ValidationError as error:
-        # Without the values, which may be secret.
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'login'}: {e['msg']}" for e in error.errors())
         raise BadInput(
-            f"{path}: login: {wrong}", "write it as {POST: /login, body: {…}, capture: {token: $.token}}"
+            f"{path}: login: {validation.wrong_keys(error, 'login')}",
+            "write it as {POST: /login, body: {…}, capture: {token: $.token}}",
         ) from None
 
 
@@ -129,7 +128,7 @@ def versions(workload: Workload) -> dict[str, str]:
     return kept
 
 
-def private(workload: Workload, environment: Mapping[str, str]) -> dict[str, Any]:
+def private_values(workload: Workload, environment: Mapping[str, str]) -> dict[str, Any]:
     """What k6 needs and nobody else may see: rows, login, variables of the environment. For a file that k6 alone reads.
     BadInput where a variable is not set."""
     login = login_of(workload)

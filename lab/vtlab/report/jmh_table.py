@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vtlab.jmh import Score
-from vtlab.report import figures
-from vtlab.report.page_parts import Table
+from vtlab.report.parts.part import Table
+from vtlab.report.words import figures
 
 BENCHMARK = "001: 500 tasks on an executor, by JMH"
 

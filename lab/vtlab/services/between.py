@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 
 from vtlab.errors import BadInput, BlockFault
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.server import any_certificate
 from vtlab.host.wait import wait_until
 from vtlab.model import variables
@@ -57,7 +57,7 @@ def _request(text: str, values: dict[str, str], base: str) -> None:
 
 def _command(text: str, values: dict[str, str], ledger: Ledger, log: Path) -> None:
     words = [filled(word, values) for word in shlex.split(text)]
-    process = ledger.start(words, role="between two trials", log=log, environment=variables.known())
+    process = ledger.start(Command(words, role="between two trials", log=log, environment=variables.known()))
     try:
         wait_until(f"between: {text} did not end", lambda: process.returncode() is not None, WITHIN)
     finally:

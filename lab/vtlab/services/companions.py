@@ -9,11 +9,12 @@ from pathlib import Path
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports, tools
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.tools import Java
 from vtlab.host.wait import TimedOut, wait_until
 from vtlab.model import variables
-from vtlab.model.service import Beside, Need, Service
+from vtlab.model.service import Need, Service, ServiceDependency
 from vtlab.services import database, downstream, sample
 from vtlab.services.database import Database
 from vtlab.services.downstream import Downstream
@@ -110,7 +111,7 @@ class CompanionServices:
         self._database.start(names, version)
         return self._database
 
-    def _start_before(self, service: Service, beside: Beside) -> None:
+    def _start_before(self, service: Service, beside: ServiceDependency) -> None:
         """Starts what the service needs, once for a run, with the whole of vtlab's environment: it is the user's.
         PrerequisiteMissing where it ends with an error, or does not come up."""
         if self._beside is not None:
@@ -118,11 +119,13 @@ class CompanionServices:
         if beside.port is not None:
             ports.require_free(beside.port, f"what {service.name} needs")
         self._beside = process = self._ledger.start(
-            shlex.split(beside.command),
-            role=_BESIDE,
-            log=self._folder / "logs" / "needs.log",
-            environment=variables.known(),
-            folder=Path(service.directory),
+            Command(
+                shlex.split(beside.command),
+                role=_BESIDE,
+                log=self._folder / "logs" / "needs.log",
+                environment=variables.known(),
+                folder=Path(service.directory),
+            )
         )
 
         def is_up() -> bool:

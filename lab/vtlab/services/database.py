@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports, server
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.host.tools import DATABASE_PASSWORD, DATABASE_URL, DATABASE_USER, OWN_DATABASE, Tool
 from vtlab.host.wait import wait_until
@@ -195,10 +196,12 @@ class Database:
             encoding="utf-8",
         )
         process = self._ledger.start(
-            ["/bin/sh", "-c", 'exec "$@" <"$0"', str(script), *self._command(), "--bootstrap"],
-            role="database, being made",
-            log=self._log,
-            folder=self._folder,
+            Command(
+                ["/bin/sh", "-c", 'exec "$@" <"$0"', str(script), *self._command(), "--bootstrap"],
+                role="database, being made",
+                log=self._log,
+                folder=self._folder,
+            )
         )
         try:
             wait_until("the database was not made", lambda: process.returncode() is not None, READY_WITHIN, every=0.02)
@@ -213,7 +216,7 @@ class Database:
 
     def _spawn(self, chosen: Sequence[int]) -> Process:
         return self._ledger.start(
-            [*self._command(), f"--port={chosen[0]}"], role="database", log=self._log, folder=self._folder
+            Command([*self._command(), f"--port={chosen[0]}"], role="database", log=self._log, folder=self._folder)
         )
 
     def _command(self) -> list[str]:

@@ -11,7 +11,8 @@ import httpx
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, ports, server
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Java, clean_environment
 from vtlab.model import variant
@@ -83,16 +84,18 @@ class Downstream:
         assert jar is not None
         flags = process.jvm_flags(self._service, HEAP, archives.find(jar, self._java))
         return self._ledger.start(
-            [str(self._java.path), *flags, "-jar", str(jar)],
-            role="jvm downstream",
-            log=self._log,
-            environment=clean_environment(
-                **variant.ENVIRONMENT["virtual"],
-                SERVER_ADDRESS=ports.HOST,
-                SERVER_PORT=str(chosen[0]),
-                # The same port, as Prometheus does not scrape it. Spring then refuses a separate address for it.
-                MANAGEMENT_SERVER_PORT=str(chosen[0]),
-            ),
+            Command(
+                [str(self._java.path), *flags, "-jar", str(jar)],
+                role="jvm downstream",
+                log=self._log,
+                environment=clean_environment(
+                    **variant.ENVIRONMENT["virtual"],
+                    SERVER_ADDRESS=ports.HOST,
+                    SERVER_PORT=str(chosen[0]),
+                    # The same port, as Prometheus does not scrape it. Spring then refuses a separate address for it.
+                    MANAGEMENT_SERVER_PORT=str(chosen[0]),
+                ),
+            )
         )
 
     def _answers(self, chosen: Sequence[int]) -> bool:

@@ -13,8 +13,10 @@ from pathlib import Path
 from vtlab import services
 from vtlab.errors import BlockFault
 from vtlab.host import agent, archives, ports, server, tools, usage
-from vtlab.host.cgroup import Cgroup, Limit
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import Limit
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Java, clean_environment
 from vtlab.model import units
@@ -236,12 +238,14 @@ class VariantProcess:
     def _spawn(self, chosen: Sequence[int]) -> Process:
         launch, service = self.launch, self.launch.service
         return launch.ledger.start(
-            launch.command(self.variant),
-            role=f"{'jvm' if service.jar else 'service'} {self.variant}",
-            log=launch.logs / f"{launch.label}-{self.variant}.log",
-            environment=launch.environment(self.variant, chosen[0], chosen[-1]),
-            folder=launch.folder(self.variant),
-            cgroup=self.cgroup,
+            Command(
+                launch.command(self.variant),
+                role=f"{'jvm' if service.jar else 'service'} {self.variant}",
+                log=launch.logs / f"{launch.label}-{self.variant}.log",
+                environment=launch.environment(self.variant, chosen[0], chosen[-1]),
+                folder=launch.folder(self.variant),
+            ),
+            self.cgroup,
         )
 
     def _answers(self, chosen: Sequence[int]) -> bool:

@@ -13,7 +13,7 @@ MOMENT = "in the pre-flight"
 
 
 class Checkable(Protocol):
-    """A block whose variants run and have got no request yet."""
+    """Block whose variants run and have got no request yet."""
 
     instances: list[Instance]
     preflight_seconds: float
@@ -24,19 +24,20 @@ class Checkable(Protocol):
         VariantFailed where a variant breaks."""
 
     def fail(self, broken: VariantFailed, moment: str) -> None:
-        """The variant has no part in the block."""
+        """Removes the variant from the block."""
 
 
 class Preflight:
-    """That of one run: over once all variants that are left were asked."""
+    """Pre-flight of one run: over once all variants that are left were asked."""
 
     def __init__(self) -> None:
         self.is_over = False
-        #: In a script, which stands for the variant.
+        #: The origin in a user's script that stands for the variant.
         self.origin: str | None = None
 
     def check(self, started: Checkable) -> None:
-        """Makes it, if it is not over. A variant that breaks in it has failed, and the others are asked anew."""
+        """Makes the pre-flight, if it is not over. A variant that breaks in it has failed, and the others are asked
+        anew."""
         began = time.monotonic()
         while started.instances and not self.is_over:
             try:

@@ -1,6 +1,6 @@
-"""Whether a variant that has started is under the limits, and on the threads, that the experiment says.
+"""The check that a variant which has started is under the limits, and on the threads, that the experiment says.
 
-The same rule for every target: what the target enforces, and what the variant tells of itself.
+It is the same for every target: what the target enforces, and what the variant tells of itself.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host.cgroup import Limit
-from vtlab.model import units, variant
+from vtlab.host.cgroup_hierarchies import Limit
+from vtlab.model import units
+from vtlab.model import variant as model_variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
 from vtlab.model.service import Meters
 from vtlab.model.variant import Threads
-from vtlab.targets.prometheus import Prometheus
+from vtlab.prometheus.queries import Prometheus
 
 #: A quota is rounded to microseconds per period, memory to pages; a chart may write 500m for 0.5.
 TOLERANCE = 0.01
@@ -26,7 +27,7 @@ SAME_HEAP = 0.1
 
 @dataclass(frozen=True)
 class Figures:
-    """What a variant tells of itself; None, or ``unknown``, where it does not."""
+    """Figures that a variant tells of itself; None, or ``unknown``, where it does not."""
 
     #: Cores that its own control group allows.
     cpu_limit: float | None
@@ -44,7 +45,7 @@ class Figures:
 
 
 def read(client: Prometheus, name: str, at_ms: int) -> Figures:
-    """The figures of a variant at the time of a scrape."""
+    """Reads the figures of a variant at the time of a scrape."""
     info = client.labels(name, "jvm_info{$server}", at_ms)
     archives = {
         labels["name"]: value > 0 for labels, value in client.all(name, "jvm_class_archive_used{$server}", at_ms)
@@ -62,48 +63,54 @@ def read(client: Prometheus, name: str, at_ms: int) -> Figures:
     )
 
 
-def refuse_other_limits(
-    name: str,
-    experiment: Experiment,
-    meters: Collection[Meters],
-    figures: Figures,
-    fix: str,
-    enforced: Limit | None = None,
-    processors: int | None = None,
-) -> None:
-    """PrerequisiteMissing, with ``fix``, where the limits of the experiment do not hold for a variant.
+@dataclass(frozen=True)
+class StartedVariant:
+    """A variant that has started, and what is known of its limits and threads."""
 
-    ``enforced`` is what the variant's control group allows; None where vtlab cannot see that. ``processors``: that its
-    JVM is to count; None for those of the limit.
-    """
-    limits = experiment.limits
-    wanted = processors or math.ceil(limits.cpu)
+    name: str
+    experiment: Experiment
+    meters: Collection[Meters]
+    figures: Figures
+    #: The limits of its control group; None where vtlab cannot see these.
+    enforced: Limit | None = None
+    #: Processors that its JVM is to count; None for those of the CPU limit.
+    processors: int | None = None
+
+
+def refuse_other_limits(variant: StartedVariant, fix: str) -> None:
+    """Raises PrerequisiteMissing, with ``fix``, where the limits of the experiment do not hold for a variant."""
+    limits, enforced, figures = variant.experiment.limits, variant.enforced, variant.figures
+    wanted = variant.processors or math.ceil(limits.cpu)
     wrong = []
     if enforced and not close(enforced.cpu, limits.cpu):
         wrong.append(f"its control group allows {_cores(enforced.cpu)}")
     if enforced and not close(enforced.memory, units.size(limits.memory)):
         wrong.append(f"its control group allows {enforced.memory or 'unlimited'} bytes of memory, not {limits.memory}")
-    if "cgroup" in meters and not close(figures.cpu_limit, limits.cpu):
+    if "cgroup" in variant.meters and not close(figures.cpu_limit, limits.cpu):
         wrong.append(f"the JVM itself reads {_cores(figures.cpu_limit)}")
-    if "jvm" in meters and figures.processors != wanted:
+    if "jvm" in variant.meters and figures.processors != wanted:
         counted = "no" if figures.processors is None else f"{figures.processors:g}"
         wrong.append(f"the JVM counts {counted} processors, not {wanted}")
     if wrong:
-        raise PrerequisiteMissing(f"{name}: the CPU limit of {limits.cpu:g} does not hold: {'; '.join(wrong)}", fix)
+        raise PrerequisiteMissing(
+            f"{variant.name}: the CPU limit of {limits.cpu:g} does not hold: {'; '.join(wrong)}", fix
+        )
 
 
-def refuse_other_threads(name: str, experiment: Experiment, meters: Collection[Meters], figures: Figures) -> None:
-    """BadInput where a variant does not run on its kind of threads, as far as the service tells."""
-    threads = experiment.properties_of(name).threads
-    if "tomcat" in meters:
-        variant.refuse_other_threads(name, threads, _of_tomcat(figures.tomcat_threads, threads))
-    elif "jetty" in meters:
-        virtual = figures.jetty_virtual
-        variant.refuse_other_threads(name, threads, None if virtual is None else "virtual" if virtual else "platform")
+def refuse_other_threads(variant: StartedVariant) -> None:
+    """Raises BadInput where a variant does not run on its kind of threads, as far as the service tells."""
+    threads = variant.experiment.properties_of(variant.name).threads
+    if "tomcat" in variant.meters:
+        measured = _threads_of_tomcat(variant.figures.tomcat_threads, threads)
+        model_variant.refuse_other_threads(variant.name, threads, measured)
+    elif "jetty" in variant.meters:
+        virtual = variant.figures.jetty_virtual
+        kind: Threads | None = None if virtual is None else "virtual" if virtual else "platform"
+        model_variant.refuse_other_threads(variant.name, threads, kind)
 
 
 def refuse_other_jvms(experiment: Experiment, instances: Sequence[Instance]) -> None:
-    """PrerequisiteMissing where variants that differ in their threads alone have JVMs of another shape: garbage
+    """Raises PrerequisiteMissing where variants that differ in their threads alone have JVMs of another shape: garbage
     collector, processors or heap, of which one would gain by more than its threads."""
     seen: dict[str, Instance] = {}
     for instance in instances:
@@ -125,15 +132,15 @@ def _shape(instance: Instance) -> str:
     return f"{instance.variant} has {instance.gc} GC, {instance.processors} processors{heap}"
 
 
-def _of_tomcat(pool: float | None, wanted: Threads) -> Threads | None:
-    """The threads of a service of whose Tomcat ``pool`` is known: where there is none it may be on another server."""
+def _threads_of_tomcat(pool: float | None, wanted: Threads) -> Threads | None:
+    """Tells the threads of a service by the size of Tomcat's pool; without one it may be on another server."""
     if pool is None:
         return wanted if wanted == "reactive" else None
     return "virtual" if pool < 0 else "platform"
 
 
 def close(value: float | None, wanted: float) -> bool:
-    """Whether a limit is the wanted one."""
+    """Tells whether a limit is the wanted one."""
     return value is not None and abs(value - wanted) <= TOLERANCE * wanted
 
 

@@ -1,20 +1,20 @@
-// What a user's script gets for k6/http, by whatever name it imports it: each iteration has its own cookie jar, and an
-// origin that stands in the script is the variant's. k6 itself gives a new jar to its own iterations alone.
+// The k6/http of a user's script, by whatever name it imports it: each iteration has its own cookie jar, and an origin
+// that stands in the script is the variant's. k6 itself gives a new jar to its own iterations alone.
 import http from 'k6/http';
 import { moved, movedCookie, originOf } from './addresses.ts';
 
-/** As k6 has them, before they are replaced. */
+/** The functions of k6, before they are replaced. */
 const k6 = { ...http } as unknown as Record<string, (...all: unknown[]) => unknown>;
 const K6Jar = http.CookieJar;
 type K6Jar = InstanceType<typeof K6Jar>;
 
-/** For whom requests are sent, and what they asked for. */
-export const now = {
+/** The variant for which requests are sent, and what they asked for. */
+export const sending = {
   /** The variant's address. */
   base: '',
   /** The origin that stands for the variant in the script; undefined: none. */
   origin: undefined as string | undefined,
-  /** Whether every origin is taken for the variant's: nothing goes elsewhere. */
+  /** True: every origin is taken for the variant's, so nothing goes elsewhere. */
   isPreflight: false,
   jar: undefined as Jar | undefined,
   /** Requests by origin, as the script asks for them, and by the origin that answered. */
@@ -24,7 +24,7 @@ export const now = {
 
 type Params = Record<string, unknown> | null | undefined;
 
-/** k6's own, with addresses of the variant. */
+/** A cookie jar of k6's, with addresses of the variant. */
 export class Jar {
   readonly inner: K6Jar;
 
@@ -33,22 +33,22 @@ export class Jar {
   }
 
   cookiesForURL(url: string) {
-    return this.inner.cookiesForURL(there(url));
+    return this.inner.cookiesForURL(variantUrl(url));
   }
 
   set(url: string, name: string, value: string, options?: Record<string, unknown>) {
     const from = originOf(url);
-    const to = originOf(there(url));
+    const to = originOf(variantUrl(url));
     const isMoved = options && from !== undefined && to !== undefined && from !== to;
-    return this.inner.set(there(url), name, value, (isMoved ? movedCookie(options, from, to) : options) as never);
+    return this.inner.set(variantUrl(url), name, value, (isMoved ? movedCookie(options, from, to) : options) as never);
   }
 
   clear(url: string) {
-    return this.inner.clear(there(url));
+    return this.inner.clear(variantUrl(url));
   }
 
   delete(url: string, name: string) {
-    return this.inner.delete(there(url), name);
+    return this.inner.delete(variantUrl(url), name);
   }
 }
 
@@ -56,77 +56,80 @@ export class Jar {
 export function patch(): void {
   const replaced: Record<string, unknown> = {
     CookieJar: Jar,
-    cookieJar: () => now.jar ?? k6.cookieJar?.(),
-    get: (url: unknown, params: Params) => sent(url, params, (to, ours) => k6.get?.(to, ours)),
-    head: (url: unknown, params: Params) => sent(url, params, (to, ours) => k6.head?.(to, ours)),
+    cookieJar: () => sending.jar ?? k6.cookieJar?.(),
+    get: (url: unknown, params: Params) => sendToVariant(url, params, (to, options) => k6.get?.(to, options)),
+    head: (url: unknown, params: Params) => sendToVariant(url, params, (to, options) => k6.head?.(to, options)),
     batch: (requests: unknown) => {
       const all = Array.isArray(requests)
-        ? requests.map(ofBatch)
-        : Object.fromEntries(Object.entries(requests as object).map(([key, value]) => [key, ofBatch(value)]));
+        ? requests.map(batched)
+        : Object.fromEntries(Object.entries(requests as object).map(([key, value]) => [key, batched(value)]));
       const answers = k6.batch?.(all) as Record<string, unknown>;
       for (const key of Object.keys(answers)) answers[key] = withForms(answers[key]);
       return answers;
     },
     asyncRequest: async (method: string, url: unknown, body: unknown, params: Params) => {
-      const { to, ours } = prepared(url, params);
-      return withForms(await k6.asyncRequest?.(method, to, body, ours));
+      const { to, options } = redirected(url, params);
+      return withForms(await k6.asyncRequest?.(method, to, body, options));
     },
     request: (method: string, url: unknown, body: unknown, params: Params) =>
-      sent(url, params, (to, ours) => k6.request?.(method, to, body, ours)),
+      sendToVariant(url, params, (to, options) => k6.request?.(method, to, body, options)),
   };
   for (const name of ['post', 'put', 'patch', 'del', 'options']) {
     replaced[name] = (url: unknown, body: unknown, params: Params) =>
-      sent(url, params, (to, ours) => k6[name]?.(to, body, ours));
+      sendToVariant(url, params, (to, options) => k6[name]?.(to, body, options));
   }
   Object.assign(http, replaced);
 }
 
-function sent(url: unknown, params: Params, send: (to: unknown, ours: Params) => unknown): unknown {
-  const { to, ours } = prepared(url, params);
-  return withForms(send(to, ours));
+/** Sends a request to the variant, if it is for it. */
+function sendToVariant(url: unknown, params: Params, send: (to: unknown, options: Params) => unknown): unknown {
+  const { to, options } = redirected(url, params);
+  return withForms(send(to, options));
 }
 
-function prepared(url: unknown, params: Params): { to: unknown; ours: Params } {
-  const { address, name } = parts(url);
+/** Returns where a request goes, and its parameters with the jar. */
+function redirected(url: unknown, params: Params): { to: unknown; options: Params } {
+  const { address, name } = addressOf(url);
   const origin = originOf(address);
-  if (origin !== undefined) now.asked[origin] = (now.asked[origin] ?? 0) + 1;
-  const to = there(address);
-  const jar = (params?.jar ?? now.jar) as Jar | K6Jar | undefined;
-  const ours = { ...params, ...(jar ? { jar: jar instanceof Jar ? jar.inner : jar } : {}) };
+  if (origin !== undefined) sending.asked[origin] = (sending.asked[origin] ?? 0) + 1;
+  const to = variantUrl(address);
+  const jar = (params?.jar ?? sending.jar) as Jar | K6Jar | undefined;
+  const options = { ...params, ...(jar ? { jar: jar instanceof Jar ? jar.inner : jar } : {}) };
   // In metrics a request has the name that it has in the script.
-  if (to === address) return { to: url, ours };
-  return { to, ours: { ...ours, tags: { name, ...(params?.tags as object | undefined) } } };
+  if (to === address) return { to: url, options };
+  return { to, options: { ...options, tags: { name, ...(params?.tags as object | undefined) } } };
 }
 
-/** An address that is a text, an URL, or of http.url. */
-function parts(url: unknown): { address: string; name: string } {
+/** Returns an address that is a text, a URL, or one of http.url. */
+function addressOf(url: unknown): { address: string; name: string } {
   const { url: address, name } = (typeof url === 'object' && url !== null ? url : {}) as Record<string, unknown>;
   if (typeof address === 'string' && typeof name === 'string') return { address, name };
   return { address: String(url), name: String(url) };
 }
 
-function ofBatch(request: unknown): unknown {
+function batched(request: unknown): unknown {
   if (Array.isArray(request)) {
     const [method, url, body, params] = request;
-    const { to, ours } = prepared(url, params);
-    return [method, to, body ?? null, ours];
+    const { to, options } = redirected(url, params);
+    return [method, to, body ?? null, options];
   }
   if (typeof request === 'object' && request !== null && 'method' in request) {
     const { url, params, ...rest } = request as unknown as { url: unknown; params?: Params };
-    const { to, ours } = prepared(url, params);
-    return { ...rest, url: to, params: ours };
+    const { to, options } = redirected(url, params);
+    return { ...rest, url: to, params: options };
   }
-  const { to, ours } = prepared(request, undefined);
-  return ['GET', to, null, ours];
+  const { to, options } = redirected(request, undefined);
+  return ['GET', to, null, options];
 }
 
-function there(url: string): string {
-  if (now.origin !== undefined) return moved(url, now.origin, now.base);
+/** Returns the address at the variant, if it stands for that. */
+function variantUrl(url: string): string {
+  if (sending.origin !== undefined) return moved(url, sending.origin, sending.base);
   const origin = originOf(url);
-  return now.isPreflight && origin !== undefined ? moved(url, origin, now.base) : url;
+  return sending.isPreflight && origin !== undefined ? moved(url, origin, sending.base) : url;
 }
 
-/** An answer's own requests go by k6's own way: they get the jar, too. */
+/** Gives the jar to an answer's own requests, too, which go k6's own way. */
 function withForms(answer: unknown): unknown {
   const { headers, status, url } = (answer ?? {}) as {
     headers?: Record<string, string>;
@@ -134,9 +137,9 @@ function withForms(answer: unknown): unknown {
     url?: string;
   };
   const origin = status ? originOf(url ?? '') : undefined;
-  if (origin !== undefined) now.answered[origin] = (now.answered[origin] ?? 0) + 1;
-  if (!/html/.test(headers?.['Content-Type'] ?? '') || !now.jar) return answer;
-  const jar = now.jar.inner;
+  if (origin !== undefined) sending.answered[origin] = (sending.answered[origin] ?? 0) + 1;
+  if (!/html/.test(headers?.['Content-Type'] ?? '') || !sending.jar) return answer;
+  const jar = sending.jar.inner;
   return new Proxy(answer as object, {
     get(target, key) {
       const value = Reflect.get(target, key);

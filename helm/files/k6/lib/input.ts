@@ -1,4 +1,5 @@
-// What the environment asks for, checked. The experiment is vtlab's, which has checked it. Pure: no k6 in here.
+// The input of a block, which the environment has, checked. The experiment is vtlab's, which has checked it. Pure: no
+// k6 in here.
 import type { Experiment } from './experiment.ts';
 
 export interface Input {
@@ -17,7 +18,7 @@ export interface Input {
   singlePhases: number;
   /** Milliseconds from the ramp-up to the window in the trials of an open load. */
   settle: number;
-  /** Of a closed load: milliseconds of a round of a user, by variant, where the experiment has none. */
+  /** Milliseconds of a round of a closed load's user, by variant, where the experiment has none. */
   rounds: Record<string, number>;
   /** Phases of light load after the trials, by variant: arrivals per second of each, 0 for an idle one. */
   light: Record<string, number[]>;
@@ -28,16 +29,16 @@ export interface Input {
   position: number;
   /** False: what is unanswered when the last window ends is given up. */
   waitForAnswers: boolean;
-  /** What is drawn is drawn from it: the same in each call of one block. */
+  /** The seed of everything that is drawn: the same in each call of one block. */
   seed: string;
   runId: string;
   block: number;
   namespace: string | undefined;
-  /** A file with what only k6 is to read: rows, the login, variables of vtlab's environment. */
+  /** A file that only k6 is to read: rows, the login, variables of vtlab's environment. */
   private: string | undefined;
-  /** Of a user's script: the origin in it that stands for the variant. */
+  /** The origin in a user's script that stands for the variant. */
   origin: string | undefined;
-  /** Each request, or task of a script, once for each variant, and nothing else. */
+  /** True: each request, or task of a script, once for each variant, and nothing else. */
   isPreflight: boolean;
   document: string | undefined;
 }
@@ -56,26 +57,9 @@ function fail(where: string, what: string, fix: string): never {
 
 export function parseInput(env: Env, read: (path: string) => string): Input {
   const experiment = readExperiment(env, read);
-  const { load, windows } = experiment;
-  if (env.RATE && load.model !== 'open')
-    fail('RATE', `the load of "${experiment.name}" is closed`, 'set USERS instead');
-  if (env.SETTLE && load.model !== 'open')
-    fail('SETTLE', `the load of "${experiment.name}" is closed`, 'leave it out: load.round opens the window');
-  if (env.ROUNDS && load.model !== 'closed')
-    fail('ROUNDS', `the load of "${experiment.name}" is open`, 'leave it out: SETTLE opens the window');
+  refuseOtherLoads(env, experiment);
   const targets = parseTargets(env.TARGETS);
-  const order = parseOrder(env.ORDER, experiment, targets);
-  const warmupCycles = env.WARMUP_CYCLES ? whole(env.WARMUP_CYCLES, 'WARMUP_CYCLES', 0) : windows.warmup_cycles;
-  const ownCycles = env.OWN_CYCLES
-    ? whole(env.OWN_CYCLES, 'OWN_CYCLES', 0)
-    : env.WARMUP_CYCLES === '0'
-      ? 0
-      : OWN_CYCLES;
-  const single = env.SINGLE === undefined ? windows.single_user_phase : duration(env.SINGLE || '0s', 'SINGLE', true);
-  const light = parseLight(env.LIGHT, targets);
-  if (order.length + warmupCycles + ownCycles + single + Object.keys(light).length === 0) {
-    fail('ORDER', 'no trials, no warm-up, no single-user phase and no light load', 'ask for at least one of them');
-  }
+  const phases = parsePhases(env, experiment, targets);
   const runId = env.RUN_ID || 'by-hand';
   const block = whole(env.BLOCK || '1', 'BLOCK', 0);
   return {
@@ -84,14 +68,10 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     rate: env.RATE ? positive(env.RATE, 'RATE') : undefined,
     measure: env.MEASURE ? duration(env.MEASURE, 'MEASURE') : undefined,
     targets,
-    order,
-    warmupCycles,
-    ownCycles,
-    single,
+    ...phases,
     singlePhases: whole(env.SINGLE_PHASES || String(SINGLE_PHASES), 'SINGLE_PHASES'),
     settle: duration(env.SETTLE || '0s', 'SETTLE', true),
     rounds: parseRounds(env.ROUNDS, experiment),
-    light,
     lightMeasure: duration(env.LIGHT_MEASURE || '2s', 'LIGHT_MEASURE'),
     lightSettle: duration(env.LIGHT_SETTLE || '1s', 'LIGHT_SETTLE'),
     position: whole(env.POSITION || '1', 'POSITION'),
@@ -100,20 +80,46 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     runId,
     block,
     namespace: env.NAMESPACE || undefined,
-    private: env.PRIVATE ? ofCaller(env.PRIVATE, env) : undefined,
+    private: env.PRIVATE ? callerPath(env.PRIVATE, env) : undefined,
     origin: env.ORIGIN || undefined,
     isPreflight: env.PREFLIGHT === 'true',
     document: env.DOCUMENT || undefined,
   };
 }
 
-/** A name is a file in plans/; a path is one of the caller's, relative to where the caller stands. */
+/** Refuses what the other model of load alone has. */
+function refuseOtherLoads(env: Env, { name, load }: Experiment): void {
+  if (env.RATE && load.model !== 'open') fail('RATE', `the load of "${name}" is closed`, 'set USERS instead');
+  if (env.SETTLE && load.model !== 'open')
+    fail('SETTLE', `the load of "${name}" is closed`, 'leave it out: load.round opens the window');
+  if (env.ROUNDS && load.model !== 'closed')
+    fail('ROUNDS', `the load of "${name}" is open`, 'leave it out: SETTLE opens the window');
+}
+
+/** Parses which phases there are. */
+function parsePhases(env: Env, experiment: Experiment, targets: Record<string, string>) {
+  const { windows } = experiment;
+  const order = parseOrder(env.ORDER, experiment, targets);
+  const warmupCycles = env.WARMUP_CYCLES ? whole(env.WARMUP_CYCLES, 'WARMUP_CYCLES', 0) : windows.warmup_cycles;
+  const defaultCycles = env.WARMUP_CYCLES === '0' ? 0 : OWN_CYCLES;
+  const ownCycles = env.OWN_CYCLES ? whole(env.OWN_CYCLES, 'OWN_CYCLES', 0) : defaultCycles;
+  const single = env.SINGLE === undefined ? windows.single_user_phase : duration(env.SINGLE || '0s', 'SINGLE', true);
+  const light = parseLight(env.LIGHT, targets);
+  if (order.length + warmupCycles + ownCycles + single + Object.keys(light).length === 0) {
+    fail('ORDER', 'no trials, no warm-up, no single-user phase and no light load', 'ask for at least one of them');
+  }
+  return { order, warmupCycles, ownCycles, single, light };
+}
+
+/**
+ * Reads an experiment: a name is a file in plans/, a path is one of the caller's, relative to where the caller stands.
+ */
 function readExperiment(env: Env, read: (path: string) => string): Experiment {
   const name = env.EXPERIMENT;
   const fix = 'give a name from plans/, or a path to what vtlab normalise wrote';
   if (!name) fail('EXPERIMENT', 'missing', fix);
   const isPath = name.includes('/') || name.endsWith('.json');
-  const file = isPath ? ofCaller(name, env) : `./plans/${name}.json`;
+  const file = isPath ? callerPath(name, env) : `./plans/${name}.json`;
   let text = '';
   try {
     text = read(file);
@@ -127,8 +133,8 @@ function readExperiment(env: Env, read: (path: string) => string): Experiment {
   return experiment as unknown as Experiment;
 }
 
-/** A path relative to where the caller stands. */
-function ofCaller(path: string, env: Env): string {
+/** Returns a path relative to where the caller stands. */
+function callerPath(path: string, env: Env): string {
   return env.PWD && !path.startsWith('/') ? `${env.PWD}/${path}` : path;
 }
 
@@ -145,7 +151,10 @@ function parseTargets(text: string | undefined): Record<string, string> {
   return targets;
 }
 
-/** Without ORDER: the experiment's block, mirrored where it has two trials of each variant, as vtlab/planning/plan.py. */
+/**
+ * Parses ORDER. Without it: the experiment's block, mirrored where it has two trials of each variant, as in
+ * vtlab/model/blocks.py.
+ */
 function parseOrder(text: string | undefined, experiment: Experiment, targets: Record<string, string>): string[] {
   const { variants, windows } = experiment;
   const back = variants.toReversed();
@@ -178,7 +187,7 @@ function parseLight(text: string | undefined, targets: Record<string, string>): 
   return light as Record<string, number[]>;
 }
 
-/** A variant that is not in TARGETS any more may have one. */
+/** Parses ROUNDS. A variant that is not in TARGETS any more may have one. */
 function parseRounds(text: string | undefined, { variants }: Experiment): Record<string, number> {
   const rounds = Object.entries(parseObject(text || '{}', 'ROUNDS'));
   for (const [variant] of rounds) {
@@ -198,7 +207,7 @@ function parseWait(text: string | undefined, { name, load, windows }: Experiment
   return text === 'true';
 }
 
-/** Milliseconds, written as in an experiment. */
+/** Parses a duration, written as in an experiment, to milliseconds. */
 function duration(text: string, at: string, zero = false): number {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
   const ms = Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit as 'ms' | 's' | 'm' | 'h'];

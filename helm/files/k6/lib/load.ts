@@ -3,9 +3,10 @@ import exec from 'k6/execution';
 import { type Due, dealt, evenly, inFlightAt, inSequence, partIn, timeIn } from './arrivals.ts';
 import { now, sleepUntil } from './clock.ts';
 import * as metrics from './metrics.ts';
-import type { Phase, Plan } from './plan.ts';
-import type { Findings } from './preflight.ts';
+import type { Phase } from './phase.ts';
+import type { Plan } from './plan.ts';
 import { exponential, random } from './random.ts';
+import type { Outcome, User, Users } from './users.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
 const PAUSE = 500;
@@ -13,61 +14,81 @@ const PAUSE_AFTER = ['connection', 'login', 'exception'];
 /** Arrivals of an open load that are sent so many milliseconds late are counted: a stall of the generator. */
 const LATE = 20;
 
-/** What one iteration of a user came to: in milliseconds how long it took, and why it failed if it did. */
-export interface Outcome {
-  took: number;
-  reason?: string | undefined;
-}
-
-/** One user in one phase: what it does again and again. */
-export interface User {
-  /** Gives up after `patience` milliseconds. */
-  iterate(patience: number): Outcome | Promise<Outcome>;
-  /** In place of an iteration that is dropped: those after it are the same as without that. */
-  skip(): void;
-}
-
-/** The workload. */
-export interface Users {
-  take(phase: Phase, user: number): User;
-  /** Before everything else. */
-  login(phase: Phase, user: number): void;
-  /** What there is to do, once, before a run. */
-  preflight(variant: string, base: string): Findings | Promise<Findings>;
-}
+/** The counters of a part; what is zero is not reported. */
+const COUNTERS = [
+  ['answered', metrics.answered],
+  ['between', metrics.between],
+  ['failedOutside', metrics.failedOutside],
+  ['givenUp', metrics.givenUp],
+  ['dropped', metrics.dropped],
+  ['inFlightStart', metrics.inFlightStart],
+  ['inFlightEnd', metrics.inFlightEnd],
+  ['lateArrivals', metrics.lateArrivals],
+] as const;
 
 /** What all users share: the workload, how long to wait for an answer, and what is drawn. */
 export interface Shared {
   users: Users;
   timeout: Plan['timeout'];
   seed: string;
-  /** Of an open load with exponential gaps: when arrivals are due at one per second. */
+  /** When arrivals of an open load with exponential gaps are due at one per second. */
   arrivals: ArrayLike<number>;
 }
 
-export async function takePart(
-  phase: Phase,
-  begin: number,
-  user: number,
-  { users, timeout, seed, arrivals }: Shared,
-): Promise<void> {
-  const { start, end, rate } = phase;
+export async function takePart(phase: Phase, begin: number, user: number, shared: Shared): Promise<void> {
   const tags = exec.vu.metrics.tags;
   tags.variant = phase.variant;
   tags.trial = phase.trial;
-  tags.phase = phaseAt(0);
+  tags.phase = phaseAt(phase, 0);
   // Of a user that takes no part k6 still counts the iteration, under this phase and not the one before.
   if (user >= phase.users) return;
   metrics.begin.add(begin);
   if (phase.kind === 'login') {
     sleepUntil(begin + (phase.rampUp * user) / phase.users);
-    users.login(phase, user);
+    shared.users.login(phase, user);
     return;
   }
-  if (user === 0) announce();
-  const workload = users.take(phase, user);
+  if (user === 0) announce(phase, begin);
+  await new Part(phase, begin, user, shared).take();
+}
 
-  const sum = {
+/** Records what the phase is to be. */
+function announce(phase: Phase, begin: number): void {
+  const kind = { phase: phase.kind };
+  metrics.windowStart.add(begin + phase.start, kind);
+  metrics.windowEnd.add(begin + phase.end, kind);
+  metrics.users.add(phase.users, kind);
+  metrics.thinkTime.add(phase.thinkTime, kind);
+  if (phase.rate !== undefined) metrics.rate.add(phase.rate, kind);
+}
+
+/**
+ * Returns the tag for a time of the phase. A single user has no ramp and no drain: its window ends with its last
+ * answer.
+ */
+function phaseAt({ kind, start, end }: Phase, time: number): string {
+  if (kind === 'single') return kind;
+  return time < start ? 'ramp' : time < end ? kind : 'drain';
+}
+
+/** A request under way. */
+interface Sent {
+  from: number;
+  /** An arrival of an open load is in flight from when it was due. */
+  since: number;
+  isArrival: boolean;
+  patience: number;
+}
+
+/** Every time in here is in milliseconds since the phase began. */
+class Part {
+  private readonly phase: Phase;
+  private readonly begin: number;
+  private readonly user: number;
+  private readonly shared: Shared;
+  private readonly workload: User;
+  private readonly tags = exec.vu.metrics.tags;
+  private readonly sum = {
     answered: 0,
     between: 0,
     completed: 0,
@@ -80,122 +101,134 @@ export async function takePart(
     lateArrivals: 0,
     drained: 0,
   };
-  const failed: Record<string, number> = {};
-  // When the user had its last answer, in milliseconds since the phase began.
-  let free = 0;
+  private readonly failed: Record<string, number> = {};
+  /** When the user had its last answer. */
+  private free = 0;
 
-  if (rate === undefined) await closed();
-  else if (rate > 0) await open(phase.gaps === 'even' ? evenly(rate) : inSequence(arrivals, rate));
-
-  metrics.completed.add(sum.completed);
-  if (sum.answered > 0) metrics.answered.add(sum.answered);
-  if (sum.between > 0) metrics.between.add(sum.between);
-  metrics.late.add(sum.late);
-  if (sum.lateArrivals > 0) metrics.lateArrivals.add(sum.lateArrivals);
-  if (sum.drained > 0) metrics.drained.add(begin + sum.drained);
-  if (sum.failedOutside > 0) metrics.failedOutside.add(sum.failedOutside);
-  if (sum.givenUp > 0) metrics.givenUp.add(sum.givenUp);
-  if (sum.dropped > 0) metrics.dropped.add(sum.dropped);
-  if (sum.inFlightStart > 0) metrics.inFlightStart.add(sum.inFlightStart);
-  if (sum.inFlightEnd > 0) metrics.inFlightEnd.add(sum.inFlightEnd);
-  for (const [reason, count] of Object.entries(failed)) metrics.failed.add(count, { reason, phase: phase.kind });
-
-  function announce() {
-    const kind = { phase: phase.kind };
-    metrics.windowStart.add(begin + start, kind);
-    metrics.windowEnd.add(begin + end, kind);
-    metrics.users.add(phase.users, kind);
-    metrics.thinkTime.add(phase.thinkTime, kind);
-    if (rate !== undefined) metrics.rate.add(rate, kind);
+  constructor(phase: Phase, begin: number, user: number, shared: Shared) {
+    this.phase = phase;
+    this.begin = begin;
+    this.user = user;
+    this.shared = shared;
+    this.workload = shared.users.take(phase, user);
   }
 
-  // From here on every time is in milliseconds since the phase began.
+  async take(): Promise<void> {
+    const { gaps, rate } = this.phase;
+    if (rate === undefined) await this.closed();
+    else if (rate > 0) await this.open(gaps === 'even' ? evenly(rate) : inSequence(this.shared.arrivals, rate));
+    this.report();
+  }
 
-  /** The next request waits for the answer to the one before. */
-  async function closed() {
+  /** Sends requests, each after the answer to the one before. */
+  private async closed(): Promise<void> {
+    const { phase, user } = this;
     // From the beginning in each phase: every variant has the same users.
-    const draw = random(seed, 'think', user);
+    const draw = random(this.shared.seed, 'think', user);
     let left = phase.requests ?? Number.POSITIVE_INFINITY;
-    for (let due = (phase.rampUp * user) / phase.users; due < end && left > 0; left--) {
-      const pause = await send(due, false);
+    for (let due = (phase.rampUp * user) / phase.users; due < phase.end && left > 0; left--) {
+      const pause = await this.send(due, false);
       const think = phase.isThinkTimeExponential ? phase.thinkTime * exponential(draw) : phase.thinkTime;
-      due = clock() + Math.max(think, pause);
+      due = this.clock() + Math.max(think, pause);
     }
-    sum.between += timeIn(start, end, free, end);
+    this.sum.between += timeIn(phase.start, phase.end, this.free, phase.end);
   }
 
   /**
-   * An arrival whose user is still busy is dropped, also when others are free: users share no state. So a drop means an
-   * answer that took longer than users / rate, about.
+   * * Sends the user's arrivals. One that finds its user busy is dropped, also when others are free: users share no
+   * state. So a drop means an answer that took longer than users / rate, about.
    */
-  async function open(due: Due) {
-    const next = dealt(due, user, phase.users);
-    for (let at = next(); at < end; at = next()) {
-      if (free > at) {
-        sum.dropped++;
-        workload.skip();
+  private async open(due: Due): Promise<void> {
+    const next = dealt(due, this.user, this.phase.users);
+    for (let at = next(); at < this.phase.end; at = next()) {
+      if (this.free > at) {
+        this.sum.dropped++;
+        this.workload.skip();
       } else {
-        await send(at, true);
-        free = clock();
+        await this.send(at, true);
+        this.free = this.clock();
       }
     }
   }
 
   /** Returns how long to leave the target alone. */
-  async function send(due: number, fromDue: boolean): Promise<number> {
-    sleepUntil(begin + due);
-    const from = clock();
+  private async send(due: number, isArrival: boolean): Promise<number> {
+    const { phase, sum } = this;
+    sleepUntil(this.begin + due);
+    const from = this.clock();
     // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
-    if (!fromDue && from >= end) return 0;
-    if (!fromDue) sum.between += timeIn(start, end, free, from);
+    if (!isArrival && from >= phase.end) return 0;
+    if (!isArrival) sum.between += timeIn(phase.start, phase.end, this.free, from);
     sum.late = Math.max(sum.late, from - due);
-    if (fromDue && from - due > LATE) sum.lateArrivals++;
-    if (tags.phase !== phaseAt(from)) tags.phase = phaseAt(from);
+    if (isArrival && from - due > LATE) sum.lateArrivals++;
+    if (this.tags.phase !== phaseAt(phase, from)) this.tags.phase = phaseAt(phase, from);
     // Counted before the request: an interrupted one leaves no other sample.
     metrics.started.add(1);
 
-    // What is not waited for is given up at the window's end.
-    const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(end - from)));
+    const patience = this.patience(from);
     // Without await where nothing is to be awaited: it would be another turn of the event loop.
-    const iteration = workload.iterate(patience);
-    const { took, reason } = iteration instanceof Promise ? await iteration : iteration;
+    const iteration = this.workload.iterate(patience);
+    const outcome = iteration instanceof Promise ? await iteration : iteration;
+    return this.complete({ from, since: isArrival ? due : from, isArrival, patience }, outcome);
+  }
 
-    const to = clock();
-    const where = phaseAt(to);
-    free = to;
+  /** Returns how long to wait for an answer. What is not waited for is given up at the window's end. */
+  private patience(from: number): number {
+    const { timeout } = this.shared;
+    if (this.phase.waitForAnswers) return timeout;
+    return Math.min(timeout, Math.max(1, Math.ceil(this.phase.end - from)));
+  }
+
+  /** Counts an iteration. Returns how long to leave the target alone. */
+  private complete({ from, since, isArrival, patience }: Sent, { took, reason }: Outcome): number {
+    const { phase, sum } = this;
+    const to = this.clock();
+    const where = phaseAt(phase, to);
+    this.free = to;
     // What k6 took of it to send the request and to read the answer; of an exception nobody knows how long it waited.
-    if (!fromDue && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
+    if (!isArrival && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
-    // An arrival of an open load is in flight from when it was due.
-    const since = fromDue ? due : from;
-    if (inFlightAt(start, since, to)) sum.inFlightStart++;
-    if (reason === 'timeout' && patience < timeout) {
+    if (inFlightAt(phase.start, since, to)) sum.inFlightStart++;
+    if (reason === 'timeout' && patience < this.shared.timeout) {
       sum.givenUp++;
       sum.inFlightEnd++;
       return 0;
     }
-    if (inFlightAt(end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
-    if (reason === undefined) {
-      // Open load: from when the request was due, so that a late generator does not make the target look faster.
-      metrics.latency.add(fromDue ? from - due + took : took, { phase: where });
-      if (!fromDue) sum.answered += partIn(start, end, from, to);
-    } else if (where === phase.kind) {
-      const known = metrics.REASONS.includes(reason) ? reason : 'other';
-      failed[known] = (failed[known] ?? 0) + 1;
-    } else {
-      sum.failedOutside++;
+    if (inFlightAt(phase.end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
+    if (reason !== undefined) {
+      this.fail(reason, where);
+      return PAUSE_AFTER.includes(reason) ? PAUSE : 0;
     }
-    return reason !== undefined && PAUSE_AFTER.includes(reason) ? PAUSE : 0;
+    // Open load: from when the request was due, so that a late generator does not make the target look faster.
+    metrics.latency.add(from - since + took, { phase: where });
+    if (!isArrival) sum.answered += partIn(phase.start, phase.end, from, to);
+    return 0;
   }
 
-  function clock(): number {
-    return now() - begin;
+  private fail(reason: string, where: string): void {
+    if (where !== this.phase.kind) {
+      this.sum.failedOutside++;
+      return;
+    }
+    const known = metrics.REASONS.includes(reason) ? reason : 'other';
+    this.failed[known] = (this.failed[known] ?? 0) + 1;
   }
 
-  /** A single user has no ramp and no drain: its window ends with its last answer. */
-  function phaseAt(time: number): string {
-    if (phase.kind === 'single') return phase.kind;
-    return time < start ? 'ramp' : time < end ? phase.kind : 'drain';
+  private report(): void {
+    const { sum } = this;
+    metrics.completed.add(sum.completed);
+    metrics.late.add(sum.late);
+    if (sum.drained > 0) metrics.drained.add(this.begin + sum.drained);
+    for (const [name, counter] of COUNTERS) {
+      if (sum[name] > 0) counter.add(sum[name]);
+    }
+    for (const [reason, count] of Object.entries(this.failed)) {
+      metrics.failed.add(count, { reason, phase: this.phase.kind });
+    }
+  }
+
+  private clock(): number {
+    return now() - this.begin;
   }
 }

@@ -1,12 +1,12 @@
-// How a block's document is shown and handed on. Pure: no k6 in here.
-import { PREFIX } from './plan.ts';
+// The output of a block: its table, and its document. Pure: no k6 in here.
+import { PREFIX } from './phase.ts';
 import type { Document, TrialRecord } from './record.ts';
 import { mean } from './statistics.ts';
 
-/** Longer lines break in `kubectl logs` when stderr is written at the same time. */
+/** The longest line: longer ones break in `kubectl logs` when stderr is written at the same time. */
 const LINE = 8 * 1024;
 
-/** Lines `@@vtlab i/n <part of the document>`, ASCII only, so that a character is a byte. */
+/** Writes the document as lines `@@vtlab i/n <part>`, ASCII only, so that a character is a byte. */
 export function chunks(document: string): string {
   const ascii = document.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const size = LINE - 64;

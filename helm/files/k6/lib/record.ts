@@ -1,10 +1,11 @@
 // The document of a block, from k6's summary.
 import type { Input } from './input.ts';
 import * as metrics from './metrics.ts';
-import type { Kind, Phase, Plan } from './plan.ts';
-import { type Counts, checks, requests } from './preflight.ts';
+import type { Kind, Phase } from './phase.ts';
+import type { Plan } from './plan.ts';
 import { type Script, thresholdResults } from './scripts.ts';
 import { type Percentiles, percentiles, round } from './statistics.ts';
+import { type Counts, checks, requests, type Summary } from './summary.ts';
 
 export interface Document {
   version: 1;
@@ -18,7 +19,9 @@ export interface Document {
   single: TrialRecord[];
   light: TrialRecord[];
   trials: TrialRecord[];
-  /** Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials. */
+  /**
+   * Thresholds of a user's script by variant, metric and condition: whether each holds over the windows of the trials.
+   */
   thresholds?: Record<string, Record<string, Record<string, boolean>>>;
 }
 
@@ -26,23 +29,26 @@ export interface TrialRecord {
   variant: string;
   phase: Kind;
   position: number;
-  /** Milliseconds since the epoch: the phase's beginning, its window [start, end), its last completion (of an idle phase: its end). */
+  /**
+   * Milliseconds since the epoch: the phase's beginning, its window [start, end), its last completion (of an idle
+   * phase: its end).
+   */
   begin: number;
   start: number;
   end: number;
   drained: number;
   users: number;
-  /** Arrivals per second of an open load; null of a closed one. */
+  /** Arrivals per second of an open load; null for a closed one. */
   rate: number | null;
-  /** Over the whole phase. */
+  /** Requests of the whole phase. */
   started: number;
-  /** Answered, failed, or given up. */
+  /** Requests that were answered, failed, or given up. */
   completed: number;
-  /** Completed in the window. */
+  /** OK answers that were completed in the window. */
   ok: number;
   failed: Record<string, number>;
   failed_outside: number;
-  /** Of the completed, those that had no answer when the window ended, and were not waited for. */
+  /** Completed requests that had no answer when the window ended, and were not waited for. */
   given_up: number;
   /**
    * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds are as the
@@ -52,39 +58,40 @@ export interface TrialRecord {
    */
   throughput: number;
   by_parts: boolean;
-  /** Seconds; of the OK requests completed in the window. None where it was not yet steady. */
+  /** Seconds of the OK requests completed in the window. None where it was not yet steady. */
   latency: { count: number; mean: number | null; max: number | null } & Percentiles;
-  /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate,
-   * about. */
+  /**
+   * Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate,
+   * about.
+   */
   dropped: number;
   /** Seconds by which the generator was late at most. */
   late_max: number;
   /** Arrivals of an open load that were sent 20 ms late and more, over the whole phase. */
   late_arrivals: number;
-  /** At the window's edges; of an open load from when an arrival was due, without those that were dropped. */
+  /** Requests at the window's edges; under an open load from when an arrival was due, without those dropped. */
   in_flight: { start: number; end: number };
-  /** Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. Null of
-   * an open load, and where the number of requests ends the phase. */
+  /**
+   * * Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. Null
+   * for an open load, and where the number of requests ends the phase.
+   */
   between: number | null;
-  /** Of a user's script, of iterations that began in the window: its checks, and the requests that it sent. */
+  /** Checks and requests of a user's script, in iterations that began in the window. */
   checks?: Counts;
   requests?: Counts;
 }
 
-export interface Summary {
-  metrics: Record<string, { values: Record<string, number>; thresholds?: Record<string, { ok: boolean }> } | undefined>;
-  setup_data?: unknown;
-}
+type Value = (name: string, key: string) => number;
 
 export function makeDocument(input: Input, { phases }: Plan, summary: Summary, script?: Script): Document {
-  const value = (name: string, key: string) => summary.metrics[name]?.values[key] ?? 0;
+  const value: Value = (name, key) => summary.metrics[name]?.values[key] ?? 0;
   // After an interruption there are phases that never began: they have no record.
   const begun = phases.filter((phase) => value(metrics.part(metrics.begin, phase), 'max') > 0);
   const records = begun.map((phase) => ({
     ...makeRecord(phase, value),
-    ...(script ? ofScript(phase, summary) : {}),
+    ...(script ? scriptCounts(phase, summary) : {}),
   }));
-  const of = (kind: Kind) => records.filter((record) => record.phase === kind);
+  const recordsOf = (kind: Kind) => records.filter((record) => record.phase === kind);
   return {
     version: 1,
     experiment: input.experiment.name,
@@ -95,15 +102,15 @@ export function makeDocument(input: Input, { phases }: Plan, summary: Summary, s
       const name = metrics.part(metrics.begin, phase);
       return value(name, 'min') === value(name, 'max');
     }),
-    warmup: of('warmup'),
-    single: of('single'),
-    light: of('light'),
-    trials: of('measure'),
-    ...(script && of('measure').length > 0 ? { thresholds: thresholdsOf(script, input, summary) } : {}),
+    warmup: recordsOf('warmup'),
+    single: recordsOf('single'),
+    light: recordsOf('light'),
+    trials: recordsOf('measure'),
+    ...(script && recordsOf('measure').length > 0 ? { thresholds: scriptThresholds(script, input, summary) } : {}),
   };
 }
 
-function ofScript(phase: Phase, summary: Summary) {
+function scriptCounts(phase: Phase, summary: Summary) {
   const inWindow = (metric: { name: string }) => metrics.part(metric, phase, `,phase:${phase.kind}`);
   return {
     checks: checks(summary, inWindow(metrics.scriptChecks)),
@@ -111,7 +118,7 @@ function ofScript(phase: Phase, summary: Summary) {
   };
 }
 
-function thresholdsOf(script: Script, { order }: Input, summary: Summary) {
+function scriptThresholds(script: Script, { order }: Input, summary: Summary) {
   const isMet = (name: string, condition: string) => summary.metrics[name]?.thresholds?.[condition]?.ok ?? false;
   return thresholdResults(script, [...new Set(order)], isMet);
 }
@@ -122,33 +129,13 @@ function thresholdsOf(script: Script, { order }: Input, summary: Summary) {
  */
 const [ALIKE, AS_PLANNED] = [1.2, 0.1];
 
-function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {
+function makeRecord(phase: Phase, value: Value): TrialRecord {
   const count = (metric: { name: string }, more = '') => value(metrics.part(metric, phase, more), 'count');
-  const begin = value(metrics.part(metrics.begin, phase), 'min');
-  const start = begin + phase.start;
-  const last = Math.round(value(metrics.part(metrics.drained, phase), 'max'));
-  // The window of a single user, and of so many requests, ends with the last answer.
-  const endsWithAnswer = phase.kind === 'single' || (phase.requests !== undefined && last < begin + phase.end);
-  const end = endsWithAnswer && last > start ? last : begin + phase.end;
-
+  const latency = (key: string) => value(metrics.part(metrics.latency, phase, `,phase:${phase.kind}`), key);
+  const { begin, start, end, last, endsWithAnswer } = windowOf(phase, value);
   const isCounted = phase.rate === undefined && !endsWithAnswer && phase.requests === undefined && end > start;
-
-  const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
-  const ok = value(series, 'count');
-  const timed = phase.isLatencySteady === false ? 0 : ok;
-  const seconds = (key: string) => round(value(series, key) / 1000);
-  // Of latencies that differ the long ones are missing at first, and where requests share what serves them the last ones
-  // are too short: parts would be too many.
-  const planned = phase.partsOfRound ?? Number.NaN;
-  const isAsPlanned = Math.abs(value(series, 'avg') + phase.thinkTime - planned) <= AS_PLANNED * planned;
-  const areAlike = ok > 0 && value(series, 'p(90)') <= ALIKE * value(series, 'med');
-  const isByParts = phase.waitForAnswers && isAsPlanned && areAlike;
-  const failed: Record<string, number> = {};
-  for (const reason of metrics.REASONS) {
-    const n = count(metrics.failed, `,reason:${reason}`);
-    if (n > 0) failed[reason] = n;
-  }
-
+  const ok = latency('count');
+  const isByParts = countsByParts(phase, latency);
   return {
     variant: phase.variant,
     phase: phase.kind,
@@ -162,21 +149,56 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     started: count(metrics.started),
     completed: count(metrics.completed),
     ok,
-    failed,
+    failed: failures(count),
     failed_outside: count(metrics.failedOutside),
     given_up: count(metrics.givenUp),
     throughput: round((1000 * (isByParts ? count(metrics.answered) : ok)) / (end - start)),
     by_parts: isByParts,
-    latency: {
-      count: timed,
-      mean: timed > 0 ? seconds('avg') : null,
-      ...percentiles(timed, seconds),
-      max: timed > 0 ? seconds('max') : null,
-    },
+    latency: latencies(phase.isLatencySteady === false ? 0 : ok, (key) => round(latency(key) / 1000)),
     dropped: count(metrics.dropped),
     late_max: round(value(metrics.part(metrics.late, phase), 'max') / 1000),
     late_arrivals: count(metrics.lateArrivals),
     in_flight: { start: count(metrics.inFlightStart), end: count(metrics.inFlightEnd) },
     between: isCounted ? round(count(metrics.between) / (end - start)) : null,
+  };
+}
+
+/** Returns when a phase began, its window, and its last completion. */
+function windowOf(phase: Phase, value: Value) {
+  const begin = value(metrics.part(metrics.begin, phase), 'min');
+  const start = begin + phase.start;
+  const last = Math.round(value(metrics.part(metrics.drained, phase), 'max'));
+  // The window of a single user, and of so many requests, ends with the last answer.
+  const endsWithAnswer = phase.kind === 'single' || (phase.requests !== undefined && last < begin + phase.end);
+  const end = endsWithAnswer && last > start ? last : begin + phase.end;
+  return { begin, start, end, last, endsWithAnswer };
+}
+
+/**
+ * * Tells whether requests count by their parts in the window. Of latencies that differ the long ones are missing at
+ * first, and where requests share what serves them the last ones are too short: parts would be too many.
+ */
+function countsByParts(phase: Phase, latency: (key: string) => number): boolean {
+  const planned = phase.partsOfRound ?? Number.NaN;
+  const isAsPlanned = Math.abs(latency('avg') + phase.thinkTime - planned) <= AS_PLANNED * planned;
+  const areAlike = latency('count') > 0 && latency('p(90)') <= ALIKE * latency('med');
+  return phase.waitForAnswers && isAsPlanned && areAlike;
+}
+
+function failures(count: (metric: { name: string }, more: string) => number): Record<string, number> {
+  const failed: Record<string, number> = {};
+  for (const reason of metrics.REASONS) {
+    const n = count(metrics.failed, `,reason:${reason}`);
+    if (n > 0) failed[reason] = n;
+  }
+  return failed;
+}
+
+function latencies(count: number, seconds: (key: string) => number): TrialRecord['latency'] {
+  return {
+    count,
+    mean: count > 0 ? seconds('avg') : null,
+    ...percentiles(count, seconds),
+    max: count > 0 ? seconds('max') : null,
   };
 }

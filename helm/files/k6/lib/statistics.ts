@@ -1,14 +1,14 @@
-// Pure: no k6 in here.
+// Statistics of a trial. Pure: no k6 in here.
 
-/** What k6 has to keep of every trend. */
+/** The statistics that k6 has to keep of every trend. */
 export const SUMMARY_STATISTICS = ['count', 'avg', 'med', 'p(90)', 'p(95)', 'p(99)', 'p(99.9)', 'max'];
 
 export type Percentiles = Record<'p50' | 'p90' | 'p95' | 'p99' | 'p99_9', number | null>;
 
-/** A percentile needs this many samples beyond it. */
+/** The number of samples that a percentile needs beyond it. */
 const BEYOND = 10;
 
-/** Null where too few of the `count` samples lie beyond a percentile. */
+/** Returns the percentiles; null where too few of the `count` samples lie beyond one. */
 export function percentiles(count: number, value: (key: string) => number): Percentiles {
   const at = (perMille: number, key: string) => (beyond(count, perMille) >= BEYOND ? value(key) : null);
   return {
@@ -20,7 +20,7 @@ export function percentiles(count: number, value: (key: string) => number): Perc
   };
 }
 
-/** k6 interpolates at rank p (count - 1) of the sorted samples, from 0; this is how many come after that rank. */
+/** Counts the samples beyond a percentile: k6 interpolates at rank p (count - 1) of the sorted samples, from 0. */
 export function beyond(count: number, perMille: number): number {
   return Math.max(0, count - 1 - Math.floor((perMille * (count - 1)) / 1000));
 }
@@ -29,7 +29,7 @@ export function mean(values: number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** To a millionth: a microsecond where it is seconds. */
+/** Rounds to a millionth: a microsecond where it is seconds. */
 export function round(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }

@@ -1,15 +1,15 @@
 """How much there is of each resource, and how much of it a request needs: capacities and service demands.
 
 Threads, connections and pools are held, and count by what a request holds of them alone
-(``vtlab.analysis.laws.alone``), pools by their own timers. CPU seconds are consumed, never waited for: their demand is
-that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
-the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
-idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone has too steep
-a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT compiler
-counts, as throughput was reached beside it.
+(``vtlab.analysis.laws.single_user``), pools by their own timers. CPU seconds are consumed, never waited for: their
+demand is that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least,
+less what the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the
+slope over an idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone
+has too steep a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT
+compiler counts, as throughput was reached beside it.
 
 Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
-bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
+bound of their own (``vtlab.analysis.laws.unexplained.short_of_carriers``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis.laws.alone import demand_of_round, estimate_alone, service_alone
 from vtlab.analysis.laws.estimates import Demand, estimate, slope
+from vtlab.analysis.laws.mva import Station
 from vtlab.analysis.laws.phases import (
     Measured,
     Phases,
@@ -29,9 +29,9 @@ from vtlab.analysis.laws.phases import (
     ratio,
     weighted,
 )
-from vtlab.analysis.mva import Station
+from vtlab.analysis.laws.single_user import demand_of_round, estimate_alone, service_alone
 from vtlab.catalogue.resources import RESOURCES, Resource
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Instance, Trial
 
 #: Share of its limit from which on the CPU's demand is measured under load.
@@ -45,70 +45,71 @@ def cpu_capacity(instance: Instance) -> float:
     return instance.cpu_limit if instance.cpu_limit is not None else float(instance.processors)
 
 
-def capacity(m: Measured, resource: Resource) -> float | None:
+def capacity(measured: Measured, resource: Resource) -> float | None:
     """How much of the resource there was; None where that was not measured, or the variant has none."""
     if resource.demand == "cpu":
-        return min((cpu_capacity(i) for i in m.instances), default=None)
+        return min((cpu_capacity(i) for i in measured.instances), default=None)
     if resource.demand == "load":
-        load = m.experiment.load
+        load = measured.experiment.load
         return float(load.users) if isinstance(load, ClosedLoad) else load.rate
-    levels = [t.server.get(resource.metric("capacity")) for t in m.trials]
+    levels = [t.server.get(resource.metric("capacity")) for t in measured.trials]
     known = [level for level in levels if level is not None and level > 0]
     return min(known) if known and len(known) == len(levels) else None
 
 
-def demand(m: Measured, resource: Resource) -> Demand | None:
+def demand(measured: Measured, resource: Resource) -> Demand | None:
     """Resource-seconds per OK request, measured as the resource's row says; None where that was not measured."""
     match resource.demand:
         case "cpu":
-            return cpu_demand(m)
+            return cpu_demand(measured)
         case "request":
-            return estimate_alone(m, service_alone)
+            return estimate_alone(measured, service_alone)
         case "round":
-            return demand_of_round(m)
+            return demand_of_round(measured)
         case "hold":
-            return _hold(m, resource)
+            return _hold(measured, resource)
         case "pinned":
-            return _on_carrier(m)
+            return _on_carrier(measured)
         case "load":
             # Closed: N users bound X to N/(R_min+Z) [2]. Open: X is at most the arrival rate.
-            return demand_of_round(m) if isinstance(m.experiment.load, ClosedLoad) else Demand(1.0)
+            return demand_of_round(measured) if isinstance(measured.experiment.load, ClosedLoad) else Demand(1.0)
 
 
-def idle_cores(m: Measured) -> float:
+def idle_cores(measured: Measured) -> float:
     """Cores that the JVM uses without any request; 0 where no phase was idle."""
-    return ratio((weighted(cores_without_jit(t), t.window), t.window) for t in m.light if not t.rate) or 0.0
+    return ratio((weighted(cores_without_jit(t), t.window), t.window) for t in measured.light if not t.rate) or 0.0
 
 
-def cpu_demand(m: Measured) -> Demand | None:
+def cpu_demand(measured: Measured) -> Demand | None:
     """CPU seconds per OK request beyond what the idle JVM uses; None where too little is known of it for a bound."""
-    limit = capacity(m, RESOURCES["cpu"])
-    used = mean_level(m.trials, "cpu_cores")
+    limit = capacity(measured, RESOURCES["cpu"])
+    used = mean_level(measured.trials, "cpu_cores")
     if used is not None and limit is not None and used >= BUSY * limit:
-        return estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
-    return _by_light_load(m)
+        idle = idle_cores(measured)
+        return estimate(measured, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle))
+    return _by_light_load(measured)
 
 
-def _by_light_load(m: Measured) -> Demand | None:
+def _by_light_load(measured: Measured) -> Demand | None:
     """The slope of the CPU over idle phases, light load and the trials; None where it is not known.
 
     All trials are one point: they have one rate, and many of them would hide that the others lie on no line with it.
     The slope falls with the rate. Where it is less from the larger light rate to the trials than the interval of the
     whole allows, the interval reaches to that.
     """
-    rates = [t.rate for t in m.light if t.rate]
-    used = ratio((weighted(cores_without_jit(t), t.window), t.window) for t in m.trials)
-    if not rates or used is None or m.throughput is None:
+    rates = [t.rate for t in measured.light if t.rate]
+    used = ratio((weighted(cores_without_jit(t), t.window), t.window) for t in measured.trials)
+    if not rates or used is None or measured.throughput is None:
         return None
-    light = [(t, cores) for t in m.light if t.window > 0 and (cores := cores_without_jit(t)) is not None]
-    whole = slope([*((t.ok / t.window, cores) for t, cores in light), (m.throughput, used)])
+    light = [(t, cores) for t in measured.light if t.window > 0 and (cores := cores_without_jit(t)) is not None]
+    whole = slope([*((t.ok / t.window, cores) for t, cores in light), (measured.throughput, used)])
     nearest = [(t.ok / t.window, cores) for t, cores in light if t.rate == max(rates)]
     if whole is None or whole.low is None or not nearest:
         return whole
     rate, cores = (math.fsum(column) / len(nearest) for column in zip(*nearest, strict=True))
-    if m.throughput <= rate:
+    if measured.throughput <= rate:
         return whole
-    last = (used - cores) / (m.throughput - rate)
+    last = (used - cores) / (measured.throughput - rate)
     return Demand(whole.seconds, max(0.0, min(whole.low, last)), whole.high)
 
 
@@ -120,29 +121,30 @@ def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
     )
 
 
-def cpu_at_most(m: Measured) -> float | None:
+def cpu_at_most(measured: Measured) -> float | None:
     """CPU seconds per OK request; where too little is known for a bound, with the JVM's fixed costs in it."""
-    known = cpu_demand(m)
-    return known.seconds if known else _cpu_consumed(m.trials, idle_cores(m))
+    known = cpu_demand(measured)
+    return known.seconds if known else _cpu_consumed(measured.trials, idle_cores(measured))
 
 
-def _hold(m: Measured, resource: Resource) -> Demand | None:
+def _hold(measured: Measured, resource: Resource) -> Demand | None:
     """Seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
-    timed = any(t.server.get(resource.hold) is not None for t in m.single)
+    timed = any(t.server.get(resource.hold) is not None for t in measured.single)
 
     def alone(block: Phases) -> list[Trial]:
         """Light load, where no phase of a single user was long enough."""
         return block.single if timed else block.light
 
-    held = estimate(m, alone, lambda trials: per_request(trials, resource.hold)) or _hold_by_level(m, resource)
+    by_timer = estimate(measured, alone, lambda trials: per_request(trials, resource.hold))
+    held = by_timer or _hold_by_level(measured, resource)
     error = resource.hold_error
-    off_by = per_request([t for block in m.blocks for t in alone(block)], error) if error else None
+    off_by = per_request([t for block in measured.blocks for t in alone(block)], error) if error else None
     if held is None or held.low is None or held.high is None or not off_by:
         return held
     return Demand(held.seconds, max(0.0, held.low - off_by), held.high + off_by)
 
 
-def _hold_by_level(m: Measured, resource: Resource) -> Demand | None:
+def _hold_by_level(measured: Measured, resource: Resource) -> Demand | None:
     """The same by the trials of a single user, who is alone there, too: units held at a time, for a whole round. None
     with any other load.
 
@@ -154,18 +156,18 @@ def _hold_by_level(m: Measured, resource: Resource) -> Demand | None:
         known = [(t.server.get(resource.hold), t.server.get("server_throughput"), t.window) for t in trials]
         return ratio((hold * rate * window, window) for hold, rate, window in known if hold is not None and rate)
 
-    load, of_round = m.experiment.load, demand_of_round(m)
-    if not isinstance(load, ClosedLoad) or load.users != 1 or of_round is None:
+    load, whole_round = measured.experiment.load, demand_of_round(measured)
+    if not isinstance(load, ClosedLoad) or load.users != 1 or whole_round is None:
         return None
-    held = estimate(m, lambda block: block.trials, level)
+    held = estimate(measured, lambda block: block.trials, level)
     if held is None:
         return None
-    pairs = ((held.low, of_round.low), (held.high, of_round.high))
+    pairs = ((held.low, whole_round.low), (held.high, whole_round.high))
     ends = (None if units is None or seconds is None else units * seconds for units, seconds in pairs)
-    return Demand(held.seconds * of_round.seconds, *ends)
+    return Demand(held.seconds * whole_round.seconds, *ends)
 
 
-def _pinned(m: Measured) -> Demand | None:
+def _pinned(measured: Measured) -> Demand | None:
     """Seconds per OK request that its thread keeps a carrier and waits.
 
     Under load, or under light load where the shortest pins are counted, too. Not longer than the request takes alone: a
@@ -175,29 +177,30 @@ def _pinned(m: Measured) -> Demand | None:
     def pinned(trials: Sequence[Trial]) -> float | None:
         return demand_per_ok(trials, "pinned_seconds")
 
-    estimates = [estimate(m, lambda block: block.trials, pinned), estimate(m, lambda block: block.light, pinned)]
-    longest = max((e for e in estimates if e), key=lambda e: e.seconds, default=None)
-    alone = service_alone(m.single)
+    under_load = estimate(measured, lambda block: block.trials, pinned)
+    under_light_load = estimate(measured, lambda block: block.light, pinned)
+    longest = max((e for e in (under_load, under_light_load) if e), key=lambda e: e.seconds, default=None)
+    alone = service_alone(measured.single)
     if longest is None or alone is None or longest.seconds <= alone:
         return longest
-    return estimate(m, lambda block: block.single, service_alone)
+    return estimate(measured, lambda block: block.single, service_alone)
 
 
-def _on_carrier(m: Measured) -> Demand | None:
-    pinned, cpu = _pinned(m), cpu_at_most(m) or 0.0
+def _on_carrier(measured: Measured) -> Demand | None:
+    pinned, cpu = _pinned(measured), cpu_at_most(measured) or 0.0
     if pinned is None or pinned.seconds < PINNED * cpu:
         return None
     ends = (None if end is None else end + cpu for end in (pinned.low, pinned.high))
     return Demand(pinned.seconds + cpu, *ends)
 
 
-def cpu_station(m: Measured) -> Station | None:
+def cpu_station(measured: Measured) -> Station | None:
     """The CPU of the limit beyond what the idle JVM uses, as a station; None where its demand is not known at all."""
-    needed, limit = cpu_at_most(m), capacity(m, RESOURCES["cpu"])
-    return Station(needed, (limit - idle_cores(m)) / needed) if needed and limit else None
+    needed, limit = cpu_at_most(measured), capacity(measured, RESOURCES["cpu"])
+    return Station(needed, (limit - idle_cores(measured)) / needed) if needed and limit else None
 
 
-def cpu_share(m: Measured) -> float | None:
+def cpu_share(measured: Measured) -> float | None:
     """Share of its CPU limit that the variant used in its trials."""
-    limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
+    limit, cores = capacity(measured, RESOURCES["cpu"]), mean_level(measured.trials, "cpu_cores")
     return cores / limit if limit and cores is not None else None

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from vtlab.analysis.laws.phases import Measured, Phases
-from vtlab.analysis.statistics import CONFIDENCE
+from vtlab.analysis.statistics.paired import CONFIDENCE
 from vtlab.model.records import Trial
 
 #: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
@@ -29,11 +29,11 @@ class Demand:
 
 
 def estimate(
-    m: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
+    measured: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
 ) -> Demand | None:
     """A demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the phases'
     values where only one block has any."""
-    by_block = [of_block(block) for block in m.blocks if of_block(block)]
+    by_block = [of_block(block) for block in measured.blocks if of_block(block)]
     phases = [t for trials in by_block for t in trials]
     seconds = value(phases)
     if not seconds or seconds <= 0:

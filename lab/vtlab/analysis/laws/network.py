@@ -1,4 +1,4 @@
-"""A variant as a queueing network (``vtlab.analysis.mva``) of what is known of it alone, and what limits that network.
+"""A variant as a queueing network (``vtlab.analysis.laws.mva``) of its single-user demands, and what limits it.
 
 Bounds alone explain nothing at the knee, where two resources share the blame: a measurement is explained where it lies
 between the throughput of a network of all of them and the smallest bound.
@@ -10,28 +10,31 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vtlab.analysis.laws.alone import estimate_alone, round_alone, service_alone
 from vtlab.analysis.laws.demands import cpu_at_most, cpu_station
+from vtlab.analysis.laws.mva import Network, Station
 from vtlab.analysis.laws.phases import Measured
-from vtlab.analysis.mva import Network, Station
+from vtlab.analysis.laws.single_user import estimate_alone, round_alone, service_alone
 from vtlab.catalogue.resources import REACHED, RESOURCES
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bound
 
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
 STEP = 0.1
 
 
-def network_of(m: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer: float = 1.0) -> Network | None:
+def network_of(
+    measured: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer: float = 1.0
+) -> Network | None:
     """The variant as a network of what is known of it alone, with these capacities, and the CPU where it has no bound,
     too; None where it is not known how long a request takes alone. It takes so many times longer."""
-    alone, held, load = estimate_alone(m, round_alone), estimate_alone(m, service_alone), m.experiment.load
+    alone, held = estimate_alone(measured, round_alone), estimate_alone(measured, service_alone)
+    load = measured.experiment.load
     if alone is None or (isinstance(load, ClosedLoad) and "load" not in possible):
         return None
     response = longer * alone.seconds
     service = min(longer * held.seconds if held else response, response)
     inner, outer, parts = {}, {"load": load.users}, {}
-    cpu = cpu_station(m)
+    cpu = cpu_station(measured)
     if cpu and with_cpu:
         parts["cpu"] = cpu
     for name, bound in possible.items():
@@ -43,10 +46,10 @@ def network_of(m: Measured, possible: Mapping[str, Bound], with_cpu: bool, longe
             case "hold":
                 parts[name] = Station(bound.service_demand, bound.bound)
             case "pinned":
-                parts[name] = Station(max(0.0, bound.service_demand - (cpu_at_most(m) or 0.0)), bound.bound)
+                parts[name] = Station(max(0.0, bound.service_demand - (cpu_at_most(measured) or 0.0)), bound.bound)
     stations = fitted(parts, service)
     return Network(
-        outside=response - service + m.experiment.load.mean_think_time,
+        outside=response - service + measured.experiment.load.mean_think_time,
         inside=max(0.0, service - math.fsum(station.alone for station in stations.values())),
         stations=stations,
         inner_limits=inner,
@@ -66,10 +69,10 @@ def fitted(stations: Mapping[str, Station], service: float) -> dict[str, Station
     share = max(0.0, service - least) / (whole - least) if whole > least else 0.0
 
     def shorter(station: Station) -> Station:
-        least_of_it = 1 / station.most
-        if station.time <= least_of_it:
+        shortest = 1 / station.most
+        if station.time <= shortest:
             return station
-        return Station(least_of_it + share * (station.time - least_of_it), station.most)
+        return Station(shortest + share * (station.time - shortest), station.most)
 
     return {name: shorter(station) for name, station in stations.items()}
 

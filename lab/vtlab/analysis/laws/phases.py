@@ -55,10 +55,10 @@ class Measured:
         return ratio((t.throughput * t.window, t.window) for t in self.trials)
 
 
-def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
+def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
     """What those blocks have of one variant."""
 
-    def of_it(trials: Sequence[Trial]) -> list[Trial]:
+    def trials_of_variant(trials: Sequence[Trial]) -> list[Trial]:
         return [t for t in trials if t.variant == variant]
 
     return Measured(
@@ -66,9 +66,9 @@ def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) ->
         variant,
         [
             Phases(
-                of_it(b.trials),
-                of_it(b.single),
-                of_it(b.light),
+                trials_of_variant(b.trials),
+                trials_of_variant(b.single),
+                trials_of_variant(b.light),
                 [i for i in b.instances if i.variant == variant],
                 b.diagnosis.get(variant),
             )

@@ -10,9 +10,9 @@ from vtlab.analysis.validity.failing import failed, leftovers, sound_trials, sou
 from vtlab.analysis.validity.overload import overloaded
 from vtlab.analysis.validity.warmth import CYCLES, MEASURED
 from vtlab.analysis.validity.windows import LENGTH
+from vtlab.model.blocks import mirrored
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
-from vtlab.planning.plan import mirrored
 
 
 def _faults(block: Block, _: Experiment) -> Iterator[Value]:

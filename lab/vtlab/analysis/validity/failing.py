@@ -102,7 +102,7 @@ def sound_trials(block: Block, experiment: Experiment) -> list[Trial]:
     return [t for t in block.trials if t.variant in sound]
 
 
-def _of_scripts(block: Block, experiment: Experiment) -> list[Trial]:
+def _script_trials(block: Block, experiment: Experiment) -> list[Trial]:
     """Those of a user's script."""
     return [trial for trial in under_load(block, experiment) if trial.checks or trial.requests]
 
@@ -127,14 +127,14 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
 
 def _script_checks(trial: Trial, experiment: Experiment) -> Value:
     """Of a user's own script; nothing failed where there is none."""
-    return _of_script(trial.checks, "the script's checks", trial, experiment)
+    return _share_failed(trial.checks, "the script's checks", trial, experiment)
 
 
 def _script_requests(trial: Trial, experiment: Experiment) -> Value:
-    return _of_script(trial.requests, "the script's requests", trial, experiment)
+    return _share_failed(trial.requests, "the script's requests", trial, experiment)
 
 
-def _of_script(counts: Counts | None, what: str, trial: Trial, experiment: Experiment) -> Value:
+def _share_failed(counts: Counts | None, what: str, trial: Trial, experiment: Experiment) -> Value:
     most = experiment.max_errors
     share = counts.share_failed if counts else 0.0
     reason = f"{percent(share, 2)} of {what} failed, at most {percent(most, 2)} allowed"
@@ -187,8 +187,8 @@ def _drained(block: Block, _: Experiment) -> Iterator[Value]:
 SERVICE: tuple[Check[Any], ...] = (
     block_check("same instance", "service", "no restart, no OOM kill", _lasted),
     Check("errors", "service", "<= max_errors of the answers", under_load, _answered),
-    Check("script's checks", "service", "<= max_errors of them failed", _of_scripts, _script_checks),
-    Check("script's requests", "service", "<= max_errors of them failed", _of_scripts, _script_requests),
+    Check("script's checks", "service", "<= max_errors of them failed", _script_trials, _script_checks),
+    Check("script's requests", "service", "<= max_errors of them failed", _script_trials, _script_requests),
     Check("answers", "service", ">= 1 in every window", all_trials, _some_answer, 1, operator.lt),
     Check(
         "steady state",

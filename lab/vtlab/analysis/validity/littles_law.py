@@ -6,7 +6,8 @@ import math
 
 from vtlab.analysis.validity.check import Check, Value, all_trials, moment_of
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Trial
 from vtlab.model.units import percent
 

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 from vtlab.analysis.validity.generator import GENERATOR
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Trial
 
 #: Share of arrivals that may be dropped before the variant counts as overloaded.

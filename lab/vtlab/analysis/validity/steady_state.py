@@ -8,20 +8,19 @@ from dataclasses import dataclass
 
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.phases import demand_per_ok
+from vtlab.analysis.validity.jit_compiler import SCARCE, is_compiler_at_rest
+from vtlab.analysis.validity.load_bound import AT_BOUND, is_at_most, most_throughput
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 
-#: Share of the CPU limit from which on the CPU counts as scarce in the warm-up.
-SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
-MOST_GAIN = 0.03
+MOST_GAIN = AT_BOUND
 #: The same where the JIT compiler rested, as much as the margin: what cycles gain then is scatter.
 MOST_GAIN_AT_REST = 0.05
 #: Answers of a single cycle that tell that the load bounds it: one of them is no more than that gain.
 LEAST_ANSWERS = math.ceil(1 / MOST_GAIN)
-#: Cores that the JIT compiler's threads may use where requests lack the CPU that they take.
-MOST_JIT = 0.05
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
 #: where a first part with more CPU has warmed the code, one by the other. What the load allows judges a single one.
 LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_BY_LOAD = 3, 2, 1
@@ -79,28 +78,29 @@ def steady_state(
     before, last = list(cycles)[:-judged], list(cycles)[-judged:]
     if not before:
         return SteadyState(False, [])
+    gains = _gains(before, last, cpu_limit)
+    if any(gain.most is None for gain in gains):
+        return SteadyState(False, gains)
+    used = [cores for t in last if (cores := t.server.get("cpu_cores")) is not None]
+    is_scarce = max(used, default=0.0) >= SCARCE * cpu_limit
+    worst = max((gain.most if is_scarce else gain.throughput) or 0.0 for gain in gains)
+    if most is not None and is_at_most(last[-1], most):
+        worst = min(worst, _below(last[-1], most))
+    limit = MOST_GAIN_AT_REST if compilers_had_cpu and all(map(is_compiler_at_rest, last)) else MOST_GAIN
+    return SteadyState(worst < limit, gains, worst, limit)
+
+
+def _gains(before: Sequence[Trial], last: Sequence[Trial], cpu_limit: float) -> list[Gain]:
+    """Compares each of the last cycles with the best before them."""
     best = max(t.throughput for t in before)
     # A JVM that starts may be too busy to be scraped: the best before is the best of those measured.
     least = min((d for d in (demand_per_ok([t], "cpu_cores") for t in before) if d is not None), default=None)
     gains = []
     for trial in last:
-        d = demand_per_ok([trial], "cpu_cores")
-        cpu = None if d is None or least is None else (least - d) * trial.throughput / cpu_limit
+        demand = demand_per_ok([trial], "cpu_cores")
+        cpu = None if demand is None or least is None else (least - demand) * trial.throughput / cpu_limit
         gains.append(Gain(_rise(trial, best), cpu))
-    used = [u for u in (t.server.get("cpu_cores") for t in last) if u is not None]
-    scarce = max(used, default=0.0) >= SCARCE * cpu_limit
-    if any(g.most is None for g in gains):
-        return SteadyState(False, gains)
-    worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
-    if most is not None and is_at_most(last[-1], most):
-        worst = min(worst, _below(last[-1], most))
-    limit = MOST_GAIN_AT_REST if compilers_had_cpu and all(map(_rested, last)) else MOST_GAIN
-    return SteadyState(worst < limit, gains, worst, limit)
-
-
-def _rested(cycle: Trial) -> bool:
-    jit = cycle.server.get("jit_cpu")
-    return jit is not None and jit <= MOST_JIT
+    return gains
 
 
 def _below(trial: Trial, most: float) -> float:
@@ -127,25 +127,6 @@ def expected_cycles(experiment: Experiment, is_raised: bool) -> int:
     most = LEAST_ANSWERS / units.seconds(windows.warmup_load)
     bounded = all(name in known and users / units.seconds(known[name]) >= most for name in experiment.variants)
     return LEAST_BY_LOAD if bounded else least_cycles(is_raised)
-
-
-def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
-    """OK answers per second that the trial's users can have at most, by the operational laws: their number over the
-    time of a round. None where the experiment does not say how long that is."""
-    load = experiment.load
-    if not isinstance(load, ClosedLoad) or not trial.users:
-        return None
-    if trial.users == load.users:
-        round_ = load.round.get(trial.variant)
-    else:
-        # Fewer users, of whom none queues: those of the warm-up.
-        round_ = None if load.mean_think_time else load.service_time.get(trial.variant)
-    return trial.users / units.seconds(round_) if round_ else None
-
-
-def is_at_most(trial: Trial, most: float | None) -> bool:
-    """Whether the load was the bound of a trial: within 3 % of ``most``. Above that the experiment's round is wrong."""
-    return most is not None and abs(trial.throughput / most - 1) < MOST_GAIN
 
 
 def _tells(cycle: Trial, most: float | None) -> bool:
@@ -187,7 +168,7 @@ class WarmUp:
         """By the cycles that judge it."""
         raised = [trial for trial in self.cycles if trial.raised_cpu is not None]
         went_first = bool(self.judged) and all(trial.compilers_first for trial in self.judged[-2:])
-        compilers_had_cpu = went_first or (bool(raised) and _rested(raised[-1]))
+        compilers_had_cpu = went_first or (bool(raised) and is_compiler_at_rest(raised[-1]))
         return steady_state(self.judged, self.cpu_limit, self.most, compilers_had_cpu)
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
-from vtlab.analysis.validity.steady_state import MOST_JIT, SCARCE, is_at_most, most_throughput, warm_up_of
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.analysis.validity.jit_compiler import MOST_JIT, is_cpu_scarce
+from vtlab.analysis.validity.steady_state import warm_up_of
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
@@ -44,32 +46,9 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
 
 
-def is_compiled(trial: Trial, experiment: Experiment) -> bool:
-    """Whether the JIT compiler took nothing from the requests: it rested, the CPU was not scarce, or the load was the
-    bound all the same. True where its CPU time is not known."""
-    value = _jit(trial, experiment)
-    return value is None or JIT.passes(value) or is_at_most(trial, most_throughput(trial, experiment))
-
-
-def taken_by_compilers(trial: Trial, experiment: Experiment) -> float | None:
-    """Cores that the JIT compiler took from the requests; 0 where the CPU was not scarce, None where either is not
-    known."""
-    cores = trial.server.get("jit_cpu")
-    if cores is None or trial.server.get("cpu_cores") is None:
-        return None
-    return cores if _is_scarce(trial, experiment) else 0.0
-
-
-def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
-    """Of a cycle with more CPU than the limit, whether it will be under the limit."""
-    enforced = trial.server.get("cpu_limit") if trial.raised_cpu is None else None
-    limit = enforced or experiment.limits.cpu
-    return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit
-
-
 def _jit(trial: Trial, experiment: Experiment) -> Value | None:
     cores = trial.server.get("jit_cpu")
-    if cores is None or not _is_scarce(trial, experiment):
+    if cores is None or not is_cpu_scarce(trial, experiment):
         return None
     reason = (
         f"the JIT compiler still used {cores:.3f} cores, more than {MOST_JIT:g}, where the CPU was scarce: the warm-up"

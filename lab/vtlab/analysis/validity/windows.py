@@ -6,11 +6,12 @@ import math
 import operator
 from collections.abc import Iterator
 
-from vtlab.analysis.laws.alone import response_alone
+from vtlab.analysis.laws.single_user import response_alone
 from vtlab.analysis.validity.check import Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials
 from vtlab.analysis.validity.overload import overloaded
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 
 #: Answers for a p99: ten must lie beyond it.

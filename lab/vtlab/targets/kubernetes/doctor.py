@@ -9,17 +9,14 @@ from vtlab.doctor import Prerequisite, asked
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import copies, forward, release
-from vtlab.targets.kubernetes.cluster import (
-    COPY_RIGHTS,
-    MONITORING_RIGHTS,
-    POLICY_RIGHTS,
-    RIGHTS,
-    Cluster,
-    NotFound,
-    ReleaseRef,
-    Right,
-)
+from vtlab.targets.kubernetes import cluster_prometheus
+from vtlab.targets.kubernetes.api import port_forward
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RIGHTS, Right
+from vtlab.targets.kubernetes.copies import facts
+from vtlab.targets.kubernetes.release import facts as release
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
 _COPY_ROLE = "bind the Role vtlab of docs/how-to/own-service-on-kubernetes.md to your user"
@@ -58,7 +55,7 @@ def _of_release(cluster: Cluster, service: Service, experiments: Sequence[Experi
         return [*checks, Prerequisite("Prometheus", unknown, runner)]
     if "get apps/deployments" not in missing:
         checks.append(_experiments(cluster, service, experiments))
-    remote_write = release.remote_write(cluster)
+    remote_write = cluster_prometheus.remote_write(cluster)
     if not remote_write:
         pushes_nowhere = "no CronJob names where k6 pushes to"
         return [*checks, Prerequisite("Prometheus", pushes_nowhere, "helm upgrade, monitoring.enabled")]
@@ -70,14 +67,14 @@ def _of_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
     missing = _missing(cluster, (*COPY_RIGHTS, *POLICY_RIGHTS), namespace)
     checks = [_rights("rights", namespace, missing, _COPY_ROLE)]
     if "get apps/deployments" not in missing:
-        checks.append(asked(f"Deployment {deployment}", lambda: copies.what_is_copied(cluster, deployment)))
-    return [*checks, _prometheus(cluster, release.remote_write(cluster), _COPY_ROLE)]
+        checks.append(asked(f"Deployment {deployment}", lambda: facts.describe_copied(cluster, deployment)))
+    return [*checks, _prometheus(cluster, cluster_prometheus.remote_write(cluster), _COPY_ROLE)]
 
 
 def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
     """Whether vtlab may go to the Prometheus to which k6 pushes."""
     try:
-        name, namespace, port = forward.service(remote_write)
+        name, namespace, port = port_forward.service(remote_write)
     except LabError as error:
         return Prerequisite("Prometheus", error.message, error.fix)
     if cluster.inside:
@@ -115,7 +112,7 @@ def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Exper
     names = []
     for experiment in experiments:
         with contextlib.suppress(BadInput, PrerequisiteMissing):
-            release.facts_of(cluster, service, experiment)
+            release.collect_from(cluster, service, experiment)
             names.append(experiment.name)
     others = len(names) < len(experiments)
     text = f"the release is set up for {', '.join(names) or 'none'}"

@@ -1,37 +1,27 @@
-"""One call of k6 as a Job: made from the chart's CronJob, read from its log; and whose Job it is."""
+"""One call of k6 as a Job: created from the chart's CronJob, its results read from its log."""
 
 from __future__ import annotations
 
 import copy
-import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
-from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
-from vtlab.model.records import Findings, K6Document, Preflight
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.model import validation
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
+from vtlab.targets.kubernetes.api.labels import K6_CONTAINER, owner_reference
+from vtlab.targets.kubernetes.api.run_objects import PLAN
+from vtlab.targets.kubernetes.api.types import Json
 
-Json = dict[str, Any]
 _Document = TypeVar("_Document", K6Document, Preflight)
 
-CONTAINER = "k6"
-#: The normalised experiment of the run, in its ConfigMap.
-PLAN = "plan.json"
-#: Where it lies in the pod.
+#: Where the normalised experiment lies in the pod.
 EXPERIMENT = f"/experiment/{PLAN}"
-#: Marks vtlab's own objects.
-MANAGED_BY = "app.kubernetes.io/managed-by"
-#: Tells the objects of a release, or of the copies of one call, from others.
-INSTANCE = "app.kubernetes.io/instance"
-#: Names the vtlab that made it: machine, process and its start.
-_OWNER = "vtlab/owner"
-
 #: Writes every half second what the kernel says of the node and of k6, for the validity checks: throttled periods of
 #: the pod's control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
 #: number, nanoseconds on a core and waiting for one, and time slices. Only builtins of a POSIX shell, and sleep.
@@ -54,29 +44,26 @@ done 2>/dev/null &
 exec "$@"
 """
 
-#: Marks what belongs to copies of a service.
-COPIES = "vtlab/copies"
-
 _LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
 
 
 def template(cron_jobs: Sequence[Json], experiment: str) -> Json | None:
-    """The CronJob of that experiment, or any other where the chart has none of it: they differ only in what
-    ``manifest`` replaces. None where there is none."""
+    """Picks the CronJob of an experiment, or any other where the chart has none for it: they differ only in what
+    ``manifest`` replaces. None without a CronJob."""
     exact = [job for job in cron_jobs if job["metadata"].get("labels", {}).get("experiment") == experiment]
     return next(iter([*exact, *cron_jobs]), None)
 
 
 def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[str, str], config_map: str) -> Json:
-    """The Job ``name`` as the CronJob would make it, with ``env`` over its own, the experiment of the ConfigMap in
-    place of the image's, and the sampler beside k6."""
+    """Returns the Job ``name`` as the CronJob would create it, with ``env`` over its own, the experiment of the
+    ConfigMap in place of the image's, and the sampler beside k6."""
     body = copy.deepcopy(cron_job["spec"]["jobTemplate"])
     metadata = body.setdefault("metadata", {})
     metadata["name"] = name
     metadata["labels"] = {**metadata.get("labels", {}), **labels}
-    metadata["ownerReferences"] = [owner(cron_job)]
+    metadata["ownerReferences"] = [owner_reference(cron_job)]
     spec = body["spec"]["template"]["spec"]
-    (k6,) = (container for container in spec["containers"] if container["name"] == CONTAINER)
+    (k6,) = (container for container in spec["containers"] if container["name"] == K6_CONTAINER)
     overridden = {**env, "EXPERIMENT": EXPERIMENT}
     inherited = [variable for variable in k6.get("env", []) if variable["name"] not in overridden]
     k6["env"] = inherited + [{"name": key, "value": value} for key, value in overridden.items()]
@@ -88,68 +75,30 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body["spec"]}
 
 
-def labels(ref: ReleaseRef) -> dict[str, str]:
-    """Of the objects that vtlab makes for a release, or as copies. By them another vtlab sees who made them, and
-    whether that process still lives."""
-    identity = processes.Identity.of(os.getpid())
-    return {
-        MANAGED_BY: "vtlab",
-        INSTANCE: ref.name,
-        _OWNER: f"{_host()}_{identity.pid}-{identity.start}" if identity else _host(),
-        **({COPIES: "true"} if ref.copying else {}),
-    }
-
-
-def of_vtlab(ref: ReleaseRef) -> str:
-    """Selects what any vtlab made for this release, or as copies of any service in the namespace."""
-    return f"{MANAGED_BY}=vtlab,{COPIES if ref.copying else ref.selector()}"
-
-
-def orphaned(made: Json) -> bool:
-    """Whether the vtlab that made it ran on this machine and is gone, or is this one: a cluster that was away at the
-    end of its last run kept it."""
-    host, _, process = made["metadata"].get("labels", {}).get(_OWNER, "").partition("_")
-    pid, _, start = process.partition("-")
-    known = host == _host() and pid.isdigit() and start.isdigit()
-    return known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
-
-
-def _host() -> str:
-    """This machine's name, as a label may hold it."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", os.uname().nodename).strip("-.")[:30] or "unknown"
-
-
-def owner(made: Json) -> Json:
-    """A reference by which an object goes when another one goes: a CronJob, where nothing else is said, as by
-    `kubectl create job --from`. Who uninstalls the chart removes what was made from it."""
-    version, kind = made.get("apiVersion", "batch/v1"), made.get("kind", "CronJob")
-    return {"apiVersion": version, "kind": kind, "name": made["metadata"]["name"], "uid": made["metadata"]["uid"]}
-
-
 def k6(cron_job: Json) -> Json:
-    """The container of k6."""
+    """Returns the container of k6."""
     containers: list[Json] = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-    return next(container for container in containers if container["name"] == CONTAINER)
+    return next(container for container in containers if container["name"] == K6_CONTAINER)
 
 
 def remote_write(cron_job: Json) -> str:
-    """Where k6 sends its samples to; empty where it sends none."""
+    """Returns the URL to which k6 sends its samples; empty where it sends none."""
     return environment_of(k6(cron_job)).get("K6_PROMETHEUS_RW_SERVER_URL", "")
 
 
 def environment_of(container: Json) -> dict[str, str]:
-    """The environment of a container, without values that come from elsewhere."""
+    """Returns the environment of a container, without values that come from elsewhere."""
     variables = (variable for variable in container.get("env", []) if "valueFrom" not in variable)
     return {variable["name"]: str(variable.get("value", "")) for variable in variables}
 
 
 def document(log: str) -> K6Document:
-    """The document in a log with times; BlockFault, with the last lines, when it is not there or not whole."""
+    """Reads k6's document from a log with times. BlockFault, with the last lines, when it is missing or incomplete."""
     return _parsed(K6Document, log)
 
 
-def preflight(log: str) -> dict[str, Findings]:
-    """The same of a pre-flight: what it found, by variant."""
+def preflight(log: str) -> dict[str, VariantPreflight]:
+    """Reads a pre-flight's findings, by variant, from a log with times. BlockFault as in ``document``."""
     return _parsed(Preflight, log).preflight
 
 
@@ -166,13 +115,11 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
     try:
         return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(f"k6's document cannot be read ({where}: {first['msg']})") from error
+        raise BlockFault(f"k6's document cannot be read ({validation.first_wrong_key(error, 'the whole')})") from error
 
 
 def samples(log: str) -> list[Sample]:
-    """What the sampler saw, in order of time; a line that was cut off is passed over."""
+    """Reads the sampler's lines in order of time, without lines that were cut off."""
     seen: list[Sample] = []
     delays = Delays()
     for at, line in _marked(log, "@@node "):
@@ -203,20 +150,20 @@ def samples(log: str) -> list[Sample]:
 
 
 def last_lines(log: str, count: int = 8) -> str:
-    """The end of a log with times, for messages."""
+    """Returns the end of a log with times, for messages."""
     lines = (line.partition(" ")[2].strip() for line in log.splitlines())
     readable = [line for line in lines if line and not line.startswith("@@")]
     return "; ".join(readable[-count:])[-1500:]
 
 
 def shown(log: str) -> str:
-    """A log with times as a person wants it: without the times and what is for vtlab alone."""
+    """Returns a log as a person reads it: without the times and without the lines for vtlab."""
     lines = (line.partition(" ")[2] for line in log.splitlines())
     return "\n".join(line for line in lines if not line.startswith("@@")) + "\n"
 
 
 def _marked(log: str, mark: str) -> list[tuple[int, str]]:
-    """(epoch ms, the rest of the line) of the lines with that mark."""
+    """Returns (epoch ms, the rest of the line) for each line with that mark."""
     marked = []
     for line in log.splitlines():
         match = _LINE.match(line)

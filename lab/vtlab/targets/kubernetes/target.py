@@ -8,36 +8,36 @@ CronJob. Of a service of the user's vtlab makes the Deployments itself (``copies
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import services
-from vtlab.analysis import preflight
-from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import processes
-from vtlab.host.machine import difference, reaching
+from vtlab.errors import BadInput, LabError, PrerequisiteMissing
+from vtlab.host import process_ledger, processes
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
-from vtlab.model.run import BlockSeries
+from vtlab.model.records import Failure, Instance
 from vtlab.model.service import Meters, Service
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
-from vtlab.targets import script, verification
-from vtlab.targets.annotation import annotate
-from vtlab.targets.k6 import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
-from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
-from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
-from vtlab.targets.kubernetes.copies import Copies
-from vtlab.targets.kubernetes.forward import Forward
-from vtlab.targets.kubernetes.objects import RunObjects
-from vtlab.targets.preflight import Preflight
-from vtlab.targets.prometheus import NotScraped, Prometheus
-from vtlab.targets.verification import Figures
+from vtlab.targets import verification
+from vtlab.targets.kubernetes import cluster_prometheus
+from vtlab.targets.kubernetes.api import pods, watch
+from vtlab.targets.kubernetes.api import run_objects as objects
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
+from vtlab.targets.kubernetes.copies import manifests, reference
+from vtlab.targets.kubernetes.copies.variants import Copies
+from vtlab.targets.kubernetes.release import facts as release
+from vtlab.targets.kubernetes.site import ClusterSite
+from vtlab.targets.verification import Figures, StartedVariant
 
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
 #: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
@@ -46,77 +46,84 @@ _SCRAPED_WITHIN = 240.0
 _SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
 _LAST_PATIENCE = 10.0
-#: Milliseconds at the end of a window that k6 may not have lived through: some samples in its pod.
-_UNSEEN = 1500
-#: Seconds of a Job of k6 beside its phases, about.
-_JOB_SECONDS = 10.0
-#: The copies' own logs go with their pods.
-_SEE_LOG = "send it to the service of which these are copies, and see its log (kubectl logs)"
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
 
 
-@dataclass
+@dataclass(frozen=True)
+class StartedPod:
+    """Pod of a variant that is ready."""
+
+    service: Service
+    experiment: Experiment
+    variant: str
+    pod: Json
+
+
 class KubernetesTarget:
     """Runs blocks in a cluster. Made by ``kubernetes_target``, which also deletes what it created."""
 
-    folder: Path
-    cluster: Cluster
-    #: Of the cluster's Prometheus.
-    client: Prometheus
-    objects: RunObjects
-    #: Tells the run's samples of k6 from others'.
-    run_id: str
-    #: Tells the user something.
-    say: Callable[[str], None]
-    #: None where a release of the chart is measured.
-    copies: Copies | None = None
-    #: Of copies.
-    preflight: Preflight = field(default_factory=Preflight)
+    def __init__(self, site: ClusterSite) -> None:
+        self.site = site
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
-        """Fresh pods of all variants, ready, limits verified, scraped at least once. Those whose service does not start
-        are among the block's failures.
+        """Starts fresh pods of all variants: ready, limits verified, scraped at least once. Variants whose service does
+        not start are among the block's failures.
 
         BlockFault when a pod does not start for another reason; BadInput where a Deployment is not what the experiment
         says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
-        cluster, client = self.cluster, self.client
-        service = services.of(experiment)
-        self.objects.delete_job()
-        watch.wait_until_idle(cluster)
-        stamp = f"{self.objects.name}-{block}-{attempt}"
-        if self.copies:
-            self.copies.renew(service, experiment, _BLOCK, stamp)
-        else:
-            release.facts_of(cluster, service, experiment)
-            # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
-            self.objects.put_experiment(experiment, release.template(cluster, experiment))
-            objects.refuse_others(cluster)
-            for name in experiment.variants:
-                cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
-        loaded, failed = watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
+        service, client = services.of(experiment), self.site.client
+        pods_by_variant, failed = self._replace_pods(service, experiment, f"{self.site.objects.name}-{block}-{attempt}")
         client.refuse_old()
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
-        # Whoever else scrapes a copy's pod scrapes another port of it.
-        endpoint = {"endpoint": pod_copy.AGENT} if self.copies else {}
-        client.selectors = {
-            name: {"namespace": cluster.release.namespace, "pod": pods.name(pod), **endpoint}
-            for name, pod in loaded.items()
-        }
-        scraped_at = {name: self._scraped(name, now) for name in loaded}
-        instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
+        client.selectors = self._selectors(pods_by_variant)
+        scraped_at = {name: self._scraped(name, now) for name in pods_by_variant}
+        instances = [
+            self._verified(StartedPod(service, experiment, name, pod), scraped_at[name])
+            for name, pod in pods_by_variant.items()
+        ]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
-        started = KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
-        if self.copies:
-            self.preflight.check(started)
+        started = KubernetesBlock(
+            self.site, ClusterStart(service, experiment, block, attempt, pods_by_variant, instances, failures)
+        )
+        if self.site.copies:
+            self.site.preflight.check(started)
         return started
 
+    def _replace_pods(
+        self, service: Service, experiment: Experiment, stamp: str
+    ) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+        """Replaces the pods of all variants, and waits for them. Returns the pods that are ready, and why others are
+        not, by variant."""
+        site, cluster = self.site, self.site.cluster
+        site.objects.delete_job()
+        watch.wait_until_idle(cluster)
+        if site.copies:
+            site.copies.renew(service, experiment, _BLOCK, stamp)
+        else:
+            release.collect_from(cluster, service, experiment)
+            # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
+            site.objects.put_experiment(experiment, release.template(cluster, experiment))
+            objects.refuse_others(cluster)
+            for name in experiment.variants:
+                cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
+        return watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
+
+    def _selectors(self, pods_by_variant: Mapping[str, Json]) -> dict[str, dict[str, str]]:
+        """Returns the labels of each variant's series."""
+        # Whoever else scrapes a copy's pod scrapes another port of it.
+        endpoint = {"endpoint": manifests.AGENT} if self.site.copies else {}
+        namespace = self.site.cluster.release.namespace
+        return {
+            name: {"namespace": namespace, "pod": pods.name(pod), **endpoint} for name, pod in pods_by_variant.items()
+        }
+
     def _scraped(self, name: str, after_ms: int) -> int:
-        """When a variant was scraped for the first time after that. BlockFault where it was not; PrerequisiteMissing
-        where that is too rare, or where Prometheus does not know of copies."""
-        client, ref = self.client, self.cluster.release
+        """Waits until a variant was scraped after that time; returns when. BlockFault where it was not;
+        PrerequisiteMissing where that is too rare, or where Prometheus does not know of copies."""
+        client, ref = self.site.client, self.site.cluster.release
         # Before the wait, which may be too short for it; after it for a target that was not known before.
         refuse_rare_scrapes(client, ref, name)
         try:
@@ -132,20 +139,17 @@ class KubernetesTarget:
         refuse_rare_scrapes(client, ref, name)
         return at
 
-    def _verified(self, service: Service, experiment: Experiment, name: str, pod: Json, scraped_at: int) -> Instance:
-        """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
-        figures = verification.read(self.client, name, scraped_at)
-        meters = _meters_of_agent(figures) if self.copies else service.meters
-        verification.refuse_other_limits(
-            name,
-            experiment,
-            meters,
-            figures,
-            "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
-            processors=processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None,
-        )
-        verification.refuse_other_threads(name, experiment, meters, figures)
-        refuse_other_java(self.cluster.release, experiment, name, figures.java)
+    def _verified(self, started: StartedPod, scraped_at: int) -> Instance:
+        """Verifies a variant, and returns what its JVM says of itself. PrerequisiteMissing where a limit is not the one
+        that it should have."""
+        site, name, experiment, pod = self.site, started.variant, started.experiment, started.pod
+        figures = verification.read(site.client, name, scraped_at)
+        meters = _meters_of_agent(figures) if site.copies else started.service.meters
+        counted = processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if site.copies else None
+        variant = StartedVariant(name, experiment, meters, figures, processors=counted)
+        verification.refuse_other_limits(variant, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)")
+        verification.refuse_other_threads(variant)
+        refuse_other_java(site.cluster.release, experiment, name, figures.java)
         return Instance(
             variant=name,
             identity=pods.uid(pod),
@@ -162,273 +166,56 @@ class KubernetesTarget:
 def kubernetes_target(
     folder: Path, root: Path, ref: ReleaseRef, run_id: str, say: Callable[[str], None] = print
 ) -> Iterator[KubernetesTarget]:
-    """The release, or copies of a service, for the run in ``folder``. At its end no Job or ConfigMap of vtlab's is
-    left, and the cluster deletes the copies with the ConfigMap.
+    """Prepares the release, or copies of a service, for the run in ``folder``. At its end no Job or ConfigMap of
+    vtlab's is left, and the cluster deletes the copies with the ConfigMap.
 
     PrerequisiteMissing where another vtlab measures the release.
     """
     folder, root = folder.absolute(), root.absolute()
     if ref.copying:
-        ref = copies.named(ref)
+        ref = reference.with_unique_name(ref)
     # The name of this run's ConfigMap, and how its Jobs' names begin.
     name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
     try:
-        processes.end_orphans(root)
-        end.enter_context(processes.open_exclusive_ledger(root))
+        process_ledger.end_orphans(root)
+        end.enter_context(process_ledger.open_exclusive(root))
         cluster = end.enter_context(contextlib.closing(Cluster(ref)))
         objects.delete_orphans(cluster)
-        forward = Forward(cluster, release.remote_write(cluster))
+        forward = Forward(cluster, cluster_prometheus.remote_write(cluster))
         client = end.enter_context(Prometheus(forward.url, transport=forward))
         client.run = {"testid": run_id}
-        made = RunObjects(cluster, name)
-        end.callback(_delete, cluster, made)
-        of_service = Copies(cluster, made, say) if ref.copying else None
-        yield KubernetesTarget(folder, cluster, client, made, run_id, say, of_service)
+        run_objects = RunObjects(cluster, name)
+        end.callback(_delete, cluster, run_objects)
+        copies_ = Copies(cluster, run_objects, say) if ref.copying else None
+        yield KubernetesTarget(ClusterSite(folder, cluster, client, run_objects, run_id, say, copies_))
     finally:
         with processes.uninterrupted():
             end.close()
 
 
 def _name(ref: ReleaseRef, run_id: str) -> str:
-    """Another one in each call of vtlab: a resumed run must not find the pods and Jobs of the call before it under its
-    own names."""
+    """Returns a name for the run's objects, another one in each call of vtlab: a resumed run must not find the pods and
+    Jobs of the call before it under its own names."""
     run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
     return f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
 
 
-def _delete(cluster: Cluster, made: RunObjects) -> None:
+def _delete(cluster: Cluster, run_objects: RunObjects) -> None:
     cluster.patience = min(cluster.patience, _LAST_PATIENCE)
     # A cluster that cannot be reached now keeps them until the next vtlab there.
     with contextlib.suppress(LabError):
-        made.delete()
-
-
-class KubernetesBlock:
-    """One attempt at one block: its pods run, and k6 loads them. They stay until the target's next start replaces
-    them."""
-
-    def __init__(
-        self,
-        target: KubernetesTarget,
-        service: Service,
-        experiment: Experiment,
-        number: int,
-        attempt: int,
-        loaded: Mapping[str, Json],
-        instances: Sequence[Instance],
-        failures: Sequence[Failure] = (),
-    ) -> None:
-        self.instances = list(instances)
-        self.failures = list(failures)
-        self.differences: list[str] = []
-        self.preflight_seconds = 0.0
-        self._target = target
-        self._service = service
-        self._experiment = experiment
-        self._number = number
-        self._attempt = attempt
-        #: The pods by variant, and of these the ones that get load.
-        self._pods = loaded
-        self._loaded = dict(loaded)
-        #: The last phase of each variant in this block.
-        self._before: dict[str, Trial] = {}
-        self._loads = 0
-        #: Cores of each variant, while that is more than its limit.
-        self._raised: float | None = None
-
-    @property
-    def call_seconds(self) -> float:
-        """Of a Job: its pod starts and ends, and its log is read."""
-        return _JOB_SECONDS
-
-    @property
-    def loads_at_once(self) -> bool:
-        """No: a node may have no room for two Jobs of k6."""
-        return False
-
-    def raise_cpu(self) -> float | None:
-        """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
-        target, limit = self._target, self._experiment.limits.cpu
-        self._raised = resize.raised(target.cluster, target.client, self._loaded, limit)
-        return self._raised
-
-    def restore_cpu(self) -> None:
-        """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
-        target = self._target
-        resize.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
-        self._raised = None
-
-    def end_warm_up(self) -> None:
-        """The compilers of a pod never go first: vtlab is not in it."""
-
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
-        """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
-        VariantFailed when the service in it does.
-
-        Fills ``server`` and ``machine`` of every record. Every answer is waited for (``wait_for_answers``): vtlab may
-        replace pods, not end one, and the next block waits for their end anyway.
-        """
-        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
-
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
-        """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
-
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
-        """Nothing: vtlab may not run commands in a pod."""
-        return {}
-
-    def drop(self, variant: str) -> None:
-        """The variant gets no more load; its pod stays, as vtlab may replace pods, not end one."""
-        del self._loaded[variant]
-        self._before.pop(variant, None)
-
-    def check_instances(self) -> list[Instance]:
-        """Whether the pods are those that started. BlockFault where one that got load to the end is gone or was
-        evicted: that is nothing that its service did."""
-        cluster = self._target.cluster
-        present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("variant"))}
-        checked = []
-        for instance in self.instances:
-            pod = present.get(instance.identity)
-            trouble = pods.trouble(pod) if pod else pods.Trouble("is gone")
-            alive = trouble is None
-            if trouble and not trouble.failure and instance.variant in self._loaded:
-                raise BlockFault(f"{instance.variant}: its pod {trouble.text}")
-            checked.append(instance.model_copy(update={"alive": alive, "oom_kills": pods.oom_kills(pod) if pod else 0}))
-        return checked
-
-    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
-        """The charts' samples of all variants, every second."""
-        return {name: self._target.client.charted(name, begin_ms, end_ms) for name in self._pods}
-
-    def fail(self, broken: VariantFailed, moment: str) -> None:
-        """A variant that broke before the load has no part in the block."""
-        self.failures.append(Failure(variant=broken.variant, reason=broken.reason, moment=moment))
-        self.instances = [instance for instance in self.instances if instance.variant != broken.variant]
-        del self._loaded[broken.variant]
-
-    def preflight(self) -> str | None:
-        """As of ``targets.preflight``, of copies."""
-
-        def ask(origin: str | None) -> Mapping[str, Findings]:
-            pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
-            code = pods.exit_code(pod, job.CONTAINER)
-            if code in WRONG_SCRIPT:
-                raise script.cannot_run(job.shown(log))
-            _refuse_failed(code, log)
-            return job.preflight(log)
-
-        checked = preflight.checked(self._experiment.workload, self._urls, ask, _SEE_LOG)
-        self.differences = checked.differences
-        of_script = self._target.copies.remarks if self._target.copies else []
-        for remark in [*of_script, *checked.remarks, *checked.differences]:
-            self._target.say(f"{self._experiment.name}: {remark}")
-        return checked.origin
-
-    @property
-    def _urls(self) -> dict[str, str]:
-        """Of the variants that get load."""
-        release_ = self._target.cluster.release
-        return {name: f"http://{release_.deployment(name)}:{self._service.port}" for name in self._loaded}
-
-    def _load(self, variables: Mapping[str, str]) -> K6Document:
-        target = self._target
-        # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
-        k6, log = self._run(variables, target.preflight.origin)
-        _refuse_failed(pods.exit_code(k6, job.CONTAINER), log)
-        document = job.document(log)
-        samples = job.samples(log)
-        annotate(
-            document,
-            target.client,
-            lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)),
-            self._before,
-            units.milliseconds(self._experiment.max_response),
-        )
-        phases = document.phases
-        for trial in phases:
-            trial.raised_cpu = self._raised
-        nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self._pods.values())}
-        refuse_pressure(target.client, nodes, phases[0].begin, phases[-1].drained)
-        return document
-
-    def _run(self, variables: Mapping[str, str], origin: str | None, is_preflight: bool = False) -> tuple[Json, str]:
-        """The pod and the log of a Job of k6 that ended. Whatever happens, the Job is deleted. A pre-flight sends no
-        samples to Prometheus, and has so much time as the answers may take."""
-        cluster, run = self._target.cluster, self._target.objects
-        self._loads += 1
-        name = f"{run.name}-{self._number}-{self._attempt}-{self._loads}"
-        env = {
-            "TARGETS": json.dumps(self._urls),
-            **variables,
-            "RUN_ID": self._target.run_id,
-            "BLOCK": str(self._number),
-            "DOCUMENT": "stdout",
-            **({"ORIGIN": origin} if origin else {}),
-        }
-        copied = self._target.copies
-        if copied:
-            within = preflight.patience(self._experiment, len(self._loaded)) if is_preflight else None
-            template = copied.template(within)
-        else:
-            template = release.template(cluster, self._experiment)
-        try:
-            run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
-            began = self._target.client.now()
-            pod = self._ended(name, began)
-            log = cluster.log(pods.name(pod), job.CONTAINER)
-        except BaseException:
-            with contextlib.suppress(LabError):
-                run.delete_job()
-            raise
-        run.delete_job()
-        self._keep(f"{name.removeprefix(run.name + '-')}-k6.log", log)
-        return pod, log
-
-    def _ended(self, name: str, began: int) -> Json:
-        """The pod of a Job that has ended. VariantFailed, with the phase that loaded the variant last, as of
-        ``wait_for_job``."""
-        try:
-            return watch.wait_for_job(self._target.cluster, name, f"{self._target.objects.name}-", self._loaded)
-        except VariantFailed as broken:
-            phase = None
-            with contextlib.suppress(BlockFault):
-                phase = self._target.client.last_phase(broken.variant, began)
-            raise VariantFailed(broken.variant, broken.reason, phase) from None
-
-    def _keep(self, name: str, log: str) -> None:
-        path = self._target.folder / "logs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(job.shown(log), encoding="utf-8")
-
-
-def _refuse_failed(code: int | None, log: str) -> None:
-    """BlockFault for a k6 that ended otherwise than with a document."""
-    if code not in DONE:
-        raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
+        run_objects.delete()
 
 
 def _meters_of_agent(figures: Figures) -> list[Meters]:
-    """What the agent has told of a service that vtlab knows nothing else of."""
+    """Returns the meters that the agent has of a service that vtlab knows nothing else of."""
     of_server: dict[Meters, float | None] = {"tomcat": figures.tomcat_threads, "jetty": figures.jetty_virtual}
     return ["jvm", "process", "cgroup", *(meter for meter, figure in of_server.items() if figure is not None)]
 
 
 def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, version: str) -> None:
-    """BadInput when a variant that is made by its JDK runs on another."""
+    """Raises BadInput when a variant that is made by its JDK runs on another."""
     wanted = experiment.properties_of(name).java
     if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
         raise BadInput(
@@ -440,7 +227,7 @@ def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, versio
 
 
 def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:
-    """PrerequisiteMissing when Prometheus scrapes the variant too rarely for windows of a few seconds."""
+    """Raises PrerequisiteMissing when Prometheus scrapes the variant too rarely for windows of a few seconds."""
     interval = client.scrape_interval(name)
     if interval and _seconds(interval) > _SCRAPE_INTERVAL:
         raise PrerequisiteMissing(
@@ -452,23 +239,8 @@ def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:
         )
 
 
-def refuse_pressure(client: Prometheus, nodes: set[str], begin_ms: int, end_ms: int) -> None:
-    """BlockFault when a node of the variants or of k6 was short of memory, disk or process ids.
-
-    Only where kube-state-metrics runs; where it does not, the kubelet's evictions are all that shows.
-    """
-    names = "|".join(sorted(nodes))
-    seconds = max(1, round((end_ms - begin_ms) / 1000))
-    conditions = 'condition=~"MemoryPressure|DiskPressure|PIDPressure",status="true"'
-    pressure = client.evaluate(
-        f'max(max_over_time(kube_node_status_condition{{{conditions},node=~"{names}"}}[{seconds}s]))', end_ms
-    )
-    if pressure:
-        raise BlockFault(f"the node {names} was under pressure (memory, disk or process ids)")
-
-
 def _seconds(interval: str) -> float:
-    """Of a duration as Prometheus writes it; 0 for one of no known form."""
+    """Reads a duration as Prometheus writes it; returns 0 for one of no known form."""
     try:
         return units.seconds(interval)
     except ValueError:

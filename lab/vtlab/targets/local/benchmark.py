@@ -8,7 +8,8 @@ from pathlib import Path
 
 from vtlab import jmh
 from vtlab.errors import LabError
-from vtlab.host import processes, tools
+from vtlab.host import process_ledger, tools
+from vtlab.host.process_ledger import Command
 from vtlab.model import units
 from vtlab.services import sample
 
@@ -21,14 +22,14 @@ def run(folder: Path, root: Path, options: Sequence[str]) -> Path:
     java, class_path = tools.find_java(), sample.find_benchmark()
     folder.mkdir(parents=True, exist_ok=True)
     file, log = folder / jmh.FILE, folder / jmh.LOG
-    processes.end_orphans(root)
-    with processes.open_exclusive_ledger(root) as ledger:
+    process_ledger.end_orphans(root)
+    with process_ledger.open_exclusive(root) as ledger:
         group = ledger.cgroup(f"jmh-{folder.name}", jmh.LIMITS.cpu, units.size(jmh.LIMITS.memory))
         command = [str(java.path), *sample.jvm_flags(), f"-Xmx{jmh.LIMITS.heap}"]
         # The forks take the flags of their parent. A failed benchmark must not pass for one that was left out.
         command += ["-cp", class_path, "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
         command += [*options, jmh.CLASS]
-        process = ledger.start(command, role="jmh", log=log, environment=tools.clean_environment(), cgroup=group)
+        process = ledger.start(Command(command, role="jmh", log=log, environment=tools.clean_environment()), group)
         end = time.monotonic() + jmh.GIVEN_UP_AFTER
         while process.exit_description() is None:
             if time.monotonic() > end:

@@ -8,60 +8,63 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vtlab import results, shipped
+from vtlab import shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
+from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
-from vtlab.model import units
+from vtlab.k6 import call as k6
+from vtlab.k6.call import phase_variables
+from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Diagnosis, Failure, Instance, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load import AS_PLANNED, COMING_UP, LightLoad, Pace
+from vtlab.planning import k6_timing
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
+from vtlab.prometheus.annotate import annotate, fill_gaps, fill_series_gaps
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import between
 from vtlab.services.process import VariantProcess
-from vtlab.targets import k6
-from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
-from vtlab.targets.k6 import phase_variables
-from vtlab.targets.local import dumps, raised, short_pins, workload
+from vtlab.targets.local import dumps, short_pins, warm_up_cpu, workload
 from vtlab.targets.local.disk import named_when_full
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.local.site import LocalSite
 
-if TYPE_CHECKING:
-    from vtlab.targets.local.target import LocalTarget
+
+@dataclass(frozen=True)
+class LocalStart:
+    """The variants of one attempt at one block, as they started."""
+
+    experiment: Experiment
+    number: int
+    attempt: int
+    #: All that were started, and of these the instances that run.
+    variants: Sequence[VariantProcess]
+    instances: Sequence[Instance]
+    failures: Sequence[Failure] = ()
 
 
 class LocalBlock:
     """One attempt at one block: its variants run, and k6 loads them. They stay until the target's next start, or its
     end: a block that is measured is stored first."""
 
-    def __init__(
-        self,
-        target: LocalTarget,
-        experiment: Experiment,
-        number: int,
-        attempt: int,
-        variants: Sequence[VariantProcess],
-        instances: Sequence[Instance],
-        failures: Sequence[Failure] = (),
-    ) -> None:
-        self.experiment = experiment
-        self.number = number
-        self.attempt = attempt
-        self.variants = variants
-        self.instances = list(instances)
-        self.failures = list(failures)
+    def __init__(self, site: LocalSite, start: LocalStart) -> None:
+        self.experiment = start.experiment
+        self.variants = start.variants
+        self.instances = list(start.instances)
+        self.failures = list(start.failures)
         self.differences: list[str] = []
         self.preflight_seconds = 0.0
-        self._target = target
+        self._site = site
+        self.start = start
         #: As they were when their part in the block was over; None where they had none.
-        self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
+        self._retired: dict[str, Instance | None] = {failure.variant: None for failure in start.failures}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
-        #: Of each call of k6.
+        #: One for each call of k6.
         self._samplers: list[machine.Sampler] = []
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
@@ -70,34 +73,42 @@ class LocalBlock:
 
     @property
     def call_seconds(self) -> float:
-        """Of a process of this machine."""
-        return COMING_UP
+        """Time for a process of this machine to start and end."""
+        return k6_timing.START_UP
 
     @property
     def loads_at_once(self) -> bool:
-        """Where vtlab may use the whole machine, as idle cores that it may not use tell nothing."""
-        return raised.available() >= (os.cpu_count() or 1)
+        """True where vtlab may use the whole machine: idle cores that it may not use tell nothing."""
+        return warm_up_cpu.available() >= (os.cpu_count() or 1)
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
-        """Another block, with the variants of this one as they run."""
-        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances, self.failures)
+        """Returns another block, with the variants of this one as they run."""
+        renumbered = replace(
+            self.start,
+            experiment=experiment,
+            number=number,
+            attempt=attempt,
+            instances=self.instances,
+            failures=self.failures,
+        )
+        return LocalBlock(self._site, renumbered)
 
     def raise_cpu(self) -> float | None:
-        """Gives the variants more CPU; how many cores each, None where they keep their limit: the machine has hardly
-        more, nothing limits them, or their shape is not fixed, as that of a service that is no jar."""
+        """Gives the variants more CPU; returns how many cores each, None where they keep their limit: the machine has
+        hardly more, nothing limits them, or their shape is not fixed, as that of a service that is no jar."""
         limit = self.experiment.limits.cpu
-        cpu = raised.cores(limit, raised.available())
+        cpu = warm_up_cpu.cores(limit, warm_up_cpu.available())
         running = self._running()
         if cpu is None or not running or not all(v.cgroup and v.launch.service.jar for v in running):
             return None
         try:
-            raised.allow(running, cpu)
+            warm_up_cpu.allow(running, cpu)
         except BlockFault:
             # What stands above the groups may allow no more.
-            raised.allow(running, limit)
+            warm_up_cpu.allow(running, limit)
             return None
         self._raised = cpu
-        self._compilers_first = raised.prefer_compilers([variant.process.pid for variant in running], True)
+        self._compilers_first = warm_up_cpu.prefer_compilers([variant.process.pid for variant in running], True)
         return cpu
 
     def restore_cpu(self) -> None:
@@ -107,63 +118,40 @@ class LocalBlock:
         follow in the same call of k6, and the warm-up's part for the compilers ends here."""
         running = [variant for variant in self._running() if variant.end() is None]
         if running and not self.experiment.is_paced:
-            raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
+            warm_up_cpu.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         pids = [variant.process.pid for variant in running]
-        raised.await_compilers(pids)
+        warm_up_cpu.await_compilers(pids)
         if self.experiment.is_paced:
             self.end_warm_up()
-        raised.allow(running, self.experiment.limits.cpu)
+        warm_up_cpu.allow(running, self.experiment.limits.cpu)
         self._raised = None
 
     def end_warm_up(self) -> None:
-        """From now on the JIT compilers get the share of a thread, as any other."""
-        raised.prefer_compilers([v.process.pid for v in self._running() if v.end() is None], False)
+        """Gives the JIT compilers the share of a thread from now on, as any other."""
+        warm_up_cpu.prefer_compilers([v.process.pid for v in self._running() if v.end() is None], False)
         self._compilers_first = False
 
     def _running(self) -> list[VariantProcess]:
         return [variant for variant in self.variants if variant.variant not in self._retired]
 
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
+    def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, or once for each variant. BlockFault when k6 fails, or, stopping k6, when what the variants
         need or Prometheus dies; VariantFailed when a variant does.
 
         Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts, as it is of the levels of a search.
         """
-        if self.experiment.between and order:
-            return self._load_apart(order, warmup_cycles, single, own_cycles, pace)
-        calls = [
-            self._call(
-                phase_variables(
-                    order,
-                    warmup_cycles,
-                    single,
-                    own_cycles=own_cycles,
-                    light=part,
-                    wait_for_answers=wait_for_answers,
-                    pace=pace,
-                ),
-                only=name,
-            )
-            for name, part in (self._parts(light) if at_once else {None: light}).items()
-        ]
+        if self.experiment.between and call.trial_order:
+            return self._load_apart(call)
+        light = call.light_load
+        parts = self._parts(call) if call.is_at_once else {None: call}
+        calls = [self._call(phase_variables(part), only=name) for name, part in parts.items()]
         if light is None:
             document = self._run(calls)
-            if pace.users:
+            if call.pacing.users:
                 self._count_cpu(document.trials)
             return document
-        pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
+        pinning = [variant for name in light.rates if (variant := self._process_of(name)).pins]
         with short_pins.counted(pinning):
             document = self._run(calls)
         self._count_cpu(document.light)
@@ -174,44 +162,46 @@ class LocalBlock:
         for phase in phases:
             phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
 
-    def _parts(self, light: LightLoad | None) -> dict[str | None, LightLoad | None]:
-        """What each variant that runs has of it."""
+    def _parts(self, call: LoadCall) -> dict[str | None, LoadCall]:
+        """Returns the part of a call for each variant that runs."""
+        light = call.light_load
         if light is None:
-            return dict.fromkeys([variant.variant for variant in self._running()])
-        return {name: replace(light, rates={name: rates}) for name, rates in light.rates.items()}
+            return dict.fromkeys([variant.variant for variant in self._running()], call)
+        return {
+            name: replace(call, light_load=replace(light, rates={name: rates})) for name, rates in light.rates.items()
+        }
 
-    def _load_apart(
-        self, order: Sequence[str], warmup_cycles: int, single: str | None, own_cycles: int, pace: Pace
-    ) -> K6Document:
-        """The same by one call of k6 for each trial, with what is to come between before it."""
+    def _load_apart(self, call: LoadCall) -> K6Document:
+        """Runs k6 once for each trial, and before each what the experiment wants done between trials."""
         documents = []
-        if warmup_cycles or own_cycles or single:
-            documents.append(self._load(phase_variables([], warmup_cycles, single, own_cycles=own_cycles, pace=pace)))
-        levels: list[tuple[int, ...]] = [(users,) for users in pace.users] or [()]
+        if call.cycles or call.single_user_phase:
+            documents.append(self._load(phase_variables(replace(call, trial_order=[], wait_for_answers=True))))
+        levels: list[tuple[int, ...]] = [(users,) for users in call.pacing.users] or [()]
         trials = [
             (variant, users)
             for turn, users in enumerate(levels)
-            for variant in (order if turn % 2 == 0 else list(reversed(order)))
+            for variant in (call.trial_order if turn % 2 == 0 else list(reversed(call.trial_order)))
         ]
         for position, (variant, users) in enumerate(trials, 1):
             self._reset(variant)
-            variables = phase_variables([variant], 0, None, position, pace=replace(pace, users=users))
-            documents.append(self._load(variables))
+            trial = LoadCall(trial_order=[variant], first_position=position, pacing=replace(call.pacing, users=users))
+            documents.append(self._load(phase_variables(trial)))
         return k6.joined(documents)
 
     def _reset(self, variant: str) -> None:
-        """Does what the experiment wants done before a trial. Errors as of ``between.run``."""
+        """Does what the experiment wants done before a trial. Errors are those of ``between.run``."""
         if self.experiment.between:
             base = self._process_of(variant).url
-            log = self._target.folder / "logs" / f"{self.number}-{self.attempt}-between.log"
-            between.run(self.experiment.between, variant, base, self._target.ledger, log)
+            log = self._site.folder / "logs" / f"{self.start.number}-{self.start.attempt}-between.log"
+            between.run(self.experiment.between, variant, base, self._site.ledger, log)
 
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
         self._reset(variant)
-        document = self._load(phase_variables([variant], 0, None, position, wait_for_answers=False, pace=pace))
+        call = LoadCall(trial_order=[variant], first_position=position, wait_for_answers=False, pacing=pacing)
+        document = self._load(phase_variables(call))
         self.drop(variant)
-        with Prometheus(self._target.prometheus.url) as client:
+        with Prometheus(self._site.prometheus.url) as client:
             client.await_gone(variant, within=30)
         return document
 
@@ -222,15 +212,15 @@ class LocalBlock:
         self._process_of(variant).process.stop(0)
         self._before.pop(variant, None)
 
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
-        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
-        variant of which none came, or which has ended."""
-        running = [self._process_of(name) for name in paces if name not in self._retired]
+    def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
+        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. A variant that
+        has ended, or whose JVM gave none, is left out of the result."""
+        running = [self._process_of(name) for name in pacings if name not in self._retired]
 
         def trial(name: str) -> Trial:
             try:
-                variables = phase_variables([name], 0, None, pace=paces[name])
-                return self._load(variables, f"{self._target.run_id}_diagnosis").trials[0]
+                variables = phase_variables(LoadCall(trial_order=[name], pacing=pacings[name]))
+                return self._load(variables, f"{self._site.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
@@ -241,16 +231,16 @@ class LocalBlock:
             # Where what comes between trials fails now, there are no dumps, and the block counts.
             with contextlib.suppress(BlockFault, BadInput):
                 self._reset(variant.variant)
-                diagnoses |= dumps.diagnose([variant], self._target.folder, trial, paces)
+                diagnoses |= dumps.diagnose([variant], self._site.folder, trial, pacings)
         return diagnoses
 
     def check_instances(self) -> list[Instance]:
-        """Whether the processes are those that started."""
+        """Returns the instances, and whether their processes are those that started."""
         return [self._retired.get(instance.variant) or self._checked(instance) for instance in self.instances]
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
-        """The charts' samples of all variants, every second."""
-        with Prometheus(self._target.prometheus.url) as client:
+        """Reads the charts' samples of all variants, every second."""
+        with Prometheus(self._site.prometheus.url) as client:
             series = {variant.variant: client.charted(variant.variant, begin_ms, end_ms) for variant in self.variants}
         for variant in self.variants:
             usage = functools.partial(self._usage, variant.variant)
@@ -258,23 +248,23 @@ class LocalBlock:
         return series
 
     def _usage(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
-        """What a variant used between two times, by the call of k6 that ran then."""
+        """Returns what a variant used between two times, by the call of k6 that ran then."""
         windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
         return next((window for window in windows if window["cpu_cores"] is not None), {})
 
     def _load(self, variables: Mapping[str, str], run_id: str | None = None) -> K6Document:
-        """``run_id``: another than the run's, for what is not to count among its samples."""
+        """Runs k6 once. ``run_id``: another than the run's, for what is not to count among its samples."""
         return self._run([self._call(variables, run_id)])
 
     def _run(self, calls: Sequence[k6.Call]) -> K6Document:
-        """Runs these calls of k6 at the same time. Errors as of ``load``."""
-        target = self._target
-        with named_when_full(target.root), Prometheus(target.prometheus.url) as client:
+        """Runs these calls of k6 at the same time. Errors are those of ``load``."""
+        site = self._site
+        with named_when_full(site.root), Prometheus(site.prometheus.url) as client:
             running: list[tuple[Process, machine.Sampler]] = []
             with contextlib.ExitStack() as end:
                 for call in calls:
                     call.document.unlink(missing_ok=True)
-                    generator = self._start(call)
+                    generator = self._start_k6(call)
                     end.callback(generator.stop, 1)
                     usages = {name: self._process_of(name).usage() for name in call.targets}
                     sampler = end.enter_context(machine.Sampler(generator.pid, services=usages))
@@ -288,7 +278,7 @@ class LocalBlock:
             return documents[0] if len(documents) == 1 else k6.joined(documents)
 
     def _document(self, call: k6.Call, generator: Process, sampler: machine.Sampler, client: Prometheus) -> K6Document:
-        """What a call measured that has ended. BlockFault where it failed."""
+        """Reads the document of a call that has ended, and completes it. BlockFault where k6 failed."""
         _refuse_failed(generator)
         document = k6.read_document(call.document, generator.last_lines())
         # Of variants that another call loads at the same time it knows nothing.
@@ -307,13 +297,13 @@ class LocalBlock:
 
     @functools.cached_property
     def _workload(self) -> workload.Start:
-        target = self._target
+        site = self._site
         self._work.mkdir(parents=True, exist_ok=True)
-        return workload.prepare(self.experiment, target.k6.path, shipped.ROOT / "k6", self._work)
+        return workload.prepare(self.experiment, site.k6.path, shipped.ROOT / "k6", self._work)
 
     @property
     def _work(self) -> Path:
-        return self._target.folder / "k6"
+        return self._site.folder / "k6"
 
     def _call(
         self,
@@ -323,44 +313,47 @@ class LocalBlock:
         name: str | None = None,
         only: str | None = None,
     ) -> k6.Call:
-        """``only``: the variant that it loads, all that run if not given. ``name``: in place of its number."""
-        target = self._target
+        """Describes a call of k6. ``only``: the variant that it loads, all that run if not given. ``name``: in place of
+        its number."""
+        site = self._site
         name = name or "-".join([str(len(self._samplers) + 1), *([only] if only else [])])
         return k6.Call(
             script=self._workload.script,
-            experiment=target.folder / results.PLAN,
+            experiment=site.folder / normalised.PLAN,
             targets={v.variant: v.url for v in self._running() if only in (None, v.variant)},
             variables=variables,
-            run_id=run_id or target.run_id,
-            block=self.number,
-            document=self._work / f"{self.number}-{self.attempt}-{name}.json",
+            run_id=run_id or site.run_id,
+            block=self.start.number,
+            document=self._work / f"{self.start.number}-{self.start.attempt}-{name}.json",
             private=self._workload.private,
-            origin=target.preflight.origin,
+            origin=site.preflight.origin,
         )
 
-    def _start(self, call: k6.Call, push: bool = True) -> Process:
-        target = self._target
-        return target.ledger.start(
-            [*target.k6_prefix, *k6.command(target.k6.path, call, push)],
-            role="k6",
-            log=target.folder / "logs" / f"{call.document.stem}-k6.log",
-            environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, self._work)),
-            folder=self._work,
+    def _start_k6(self, call: k6.Call, push: bool = True) -> Process:
+        site = self._site
+        return site.ledger.start(
+            Command(
+                [*site.k6_prefix, *k6.command(site.k6.path, call, push)],
+                role="k6",
+                log=site.folder / "logs" / f"{call.document.stem}-k6.log",
+                environment=tools.clean_environment(**k6.environment(site.prometheus.remote_write, self._work)),
+                folder=self._work,
+            )
         )
 
     def fail(self, broken: VariantFailed, moment: str) -> None:
-        """A variant that broke before the load has no part in the block."""
+        """Removes a variant that broke before the load from the block."""
         self.failures.append(Failure(variant=broken.variant, reason=broken.reason, moment=moment))
         self.instances = [instance for instance in self.instances if instance.variant != broken.variant]
         self._retired[broken.variant] = None
         self._process_of(broken.variant).process.stop(0)
 
     def preflight(self) -> str | None:
-        """As of ``targets.preflight``."""
+        """Sends each request once to each variant (``targets.preflight``)."""
         call = self._call({}, name="preflight")
 
         def run(wanted: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
-            generator = self._start(replace(wanted, variables=variables), push=False)
+            generator = self._start_k6(replace(wanted, variables=variables), push=False)
             try:
                 workload.wait(generator, seconds)
             finally:
@@ -379,7 +372,7 @@ class LocalBlock:
         if any(url.startswith("https://") for url in call.targets.values()):
             remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
         for remark in [*self._workload.remarks, *remarks, *self.differences]:
-            self._target.say(f"{self.experiment.name}: {remark}")
+            self._site.say(f"{self.experiment.name}: {remark}")
         return checked.origin
 
     def _watch(self, generators: Sequence[Process]) -> None:
@@ -387,7 +380,7 @@ class LocalBlock:
         needs, and where one of several k6 fails."""
         began = round(1000 * time.time())
         while any(generator.exit_description() is None for generator in generators):
-            self._target.bound_logs()
+            self._site.bound_logs()
             for variant in self.variants:
                 how = None if variant.variant in self._retired else variant.end()
                 if how is not None:
@@ -395,13 +388,13 @@ class LocalBlock:
                     raise VariantFailed(variant.variant, how, phase, variant.process.last_lines(3))
             for generator in generators:
                 _refuse_failed(generator)
-            how = self._target.companions.exit_description() or self._target.prometheus.exit_description()
+            how = self._site.companions.exit_description() or self._site.prometheus.exit_description()
             if how is not None:
                 raise BlockFault(f"{how} while k6 loaded the variants")
             time.sleep(0.1)
 
     def _last_phase(self, variant: str, since_ms: int) -> str | None:
-        with contextlib.suppress(BlockFault), Prometheus(self._target.prometheus.url) as client:
+        with contextlib.suppress(BlockFault), Prometheus(self._site.prometheus.url) as client:
             return client.last_phase(variant, since_ms)
         return None
 
@@ -416,7 +409,8 @@ class LocalBlock:
 
 
 def _refuse_failed(generator: Process) -> None:
-    """BlockFault for a k6 that has ended without a document: GeneratorFailed where it was killed, as for its memory."""
+    """Raises BlockFault for a k6 that has ended without a document: GeneratorFailed where it was killed, as for its
+    memory."""
     how = generator.exit_description()
     if how is not None and generator.returncode() not in k6.DONE:
         fault = GeneratorFailed if generator.returncode() == -signal.SIGKILL else BlockFault

@@ -1,4 +1,4 @@
-"""The disk of the results, where it is full."""
+"""A full disk of the results, named as what it is."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from vtlab.analysis import places
+from vtlab.analysis.dumps import places
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import jcmd, processes
 from vtlab.model.records import Diagnosis, Trial
-from vtlab.planning import dumping
-from vtlab.planning.load import AS_PLANNED, Pace
+from vtlab.planning import dump_schedule
+from vtlab.planning.load_call import AS_PLANNED, CallPacing
 from vtlab.services.process import VariantProcess
 
 #: Where below a run's folder dumps lie while they are taken: what a service works on may be in them.
@@ -39,10 +39,10 @@ _WORKER, _STOPPER = "Attach Listener", "VM Thread"
 
 
 def diagnose(
-    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], paces: Mapping[str, Pace]
+    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], pacings: Mapping[str, CallPacing]
 ) -> dict[str, Diagnosis]:
-    """Has ``load`` run one more trial of each variant of which dumps can be taken, and takes them meanwhile; without a
-    variant of which none came inside the trial's window. Nothing of it is left in ``folder``."""
+    """Runs one more trial (``load``) of each variant whose JVM can be asked, and takes thread dumps meanwhile. A
+    variant without a dump inside the trial's window is left out of the result. Nothing of it is left in ``folder``."""
     diagnoses = {}
     for variant in variants:
         name = variant.variant
@@ -50,7 +50,7 @@ def diagnose(
         if command is None:
             continue
         # What breaks under this load has shown it in the trials that count.
-        window = dumping.window(paces.get(name, AS_PLANNED), variant.launch.experiment, name)
+        window = dump_schedule.window_seconds(pacings.get(name, AS_PLANNED), variant.launch.experiment, name)
         with (
             contextlib.suppress(BlockFault, PrerequisiteMissing, OSError),
             Dumps(variant, command, folder, window) as dumps,
@@ -83,24 +83,25 @@ class Dumps:
         self._pid = variant.process.pid
         self._command = command
         self._cores = variant.limits().cpu or os.cpu_count() or 1
-        self._gap = self._planned_gap = window / dumping.WANTED
+        self._gap = self._planned_gap = window / dump_schedule.WANTED
         self._folder = folder / FOLDER
         self._taken: list[Dump] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dumps", daemon=True)
 
     def diagnosis(self, start_ms: int, end_ms: int) -> Diagnosis | None:
-        """What the dumps between two times show; None where there is none, or one cannot be read. Takes no more."""
+        """Takes no more dumps, and returns what those between two times show; None where there is none, or one cannot
+        be read."""
         self._end()
         inside = [dump for dump in self._taken if start_ms <= dump.begun and dump.ended <= end_ms]
         with contextlib.suppress(LabError, OSError):
             diagnosis = places.diagnose(
-                [places.read(dump.file.read_text("utf-8", errors="replace"), dump.printed) for dump in inside]
+                [places.parse_dump(dump.file.read_text("utf-8", errors="replace"), dump.printed) for dump in inside]
             )
             cpu = sum(dump.cpu for dump in inside)
             if diagnosis and cpu:
                 each, allowed = cpu / len(inside), self._cores * (end_ms - start_ms) / 1000
-                is_held_back = dumping.interval(each, self._cores) > self._planned_gap
+                is_held_back = dump_schedule.seconds_between_dumps(each, self._cores) > self._planned_gap
                 costs = {"dump_cpu": each, "cpu_share": cpu / allowed, "is_held_back": is_held_back}
                 return diagnosis.model_copy(update=costs)
             return diagnosis
@@ -108,7 +109,7 @@ class Dumps:
 
     @property
     def running(self) -> bool:
-        """Whether more dumps are to come."""
+        """True while more dumps are to come."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -132,11 +133,12 @@ class Dumps:
                 cpu = max(0.0, _cpu_seconds(self._pid, workers) - before)
                 self._keep(replace(dump, cpu=cpu))
                 elapsed = time.monotonic() - began
-                if self._stop.wait(dumping.interval(cpu or elapsed, self._cores) - elapsed):
+                if self._stop.wait(dump_schedule.seconds_between_dumps(cpu or elapsed, self._cores) - elapsed):
                     return
 
     def _keep(self, dump: Dump) -> None:
-        """Where there are too many, half of them go, evenly: nobody knows yet where the window will be."""
+        """Keeps a dump; removes every second one where there are too many, as nobody knows yet where the window will
+        be."""
         self._taken.append(dump)
         if len(self._taken) >= MOST:
             for superfluous in self._taken[::2]:
@@ -165,8 +167,8 @@ class Dumps:
 
 
 def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
-    """One dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``; None where
-    that did not work."""
+    """Takes one dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``;
+    returns None where that did not work."""
     orders = [f'Thread.dump_to_file -format=json "{file}"', *(["Thread.print"] if printing else [])]
     begun = 1000 * time.time()
     answer = jcmd.run(command, ["\n".join(orders)])
@@ -176,7 +178,7 @@ def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
 
 
 def _cpu_seconds(pid: int, names: Sequence[str]) -> float:
-    """CPU seconds that the JVM's threads of these names have used."""
+    """Returns the CPU seconds that the JVM's threads of these names have used."""
     total = 0.0
     for task in Path("/proc", str(pid), "task").iterdir():
         with contextlib.suppress(OSError):

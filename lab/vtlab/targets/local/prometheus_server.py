@@ -6,13 +6,15 @@ import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from vtlab.errors import BlockFault
-from vtlab.host import ports, processes, server
-from vtlab.host.processes import Ledger, Process
+from vtlab.host import ports, process_ledger, server
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Tool
 
@@ -25,40 +27,49 @@ NEW_TARGETS_EVERY = "100ms"
 READY_WITHIN = 30.0
 
 
-class PrometheusServer:
-    """One Prometheus process, its configuration and storage below ``folder``; the ledger stops it at last."""
+@dataclass(frozen=True)
+class PrometheusFiles:
+    """Files of a Prometheus process."""
 
-    def __init__(
-        self, tool: Tool, folder: Path, ledger: Ledger, log: Path, port: int | None = None, rules: Path | None = None
-    ) -> None:
-        """``port`` fixes its port; PrerequisiteMissing when that is taken. ``rules``: a file of recording rules."""
+    #: For its configuration and storage.
+    folder: Path
+    log: Path
+    #: Recording rules; None for none.
+    rules: Path | None = None
+
+
+class PrometheusServer:
+    """One Prometheus process; the ledger stops it at last."""
+
+    def __init__(self, tool: Tool, files: PrometheusFiles, ledger: Ledger, port: int | None = None) -> None:
+        """``port`` fixes its port; PrerequisiteMissing when that is taken."""
         self._tool = tool
-        self._folder = folder
+        self._folder = files.folder
         self._ledger = ledger
-        self._log = log
+        self._log = files.log
         self._fixed = port
-        self._rules = [str(rules.absolute())] if rules else []
+        self._rules = [str(files.rules.absolute())] if files.rules else []
         self._server: Server | None = None
         if port is not None:
             ports.require_free(port, "the local Prometheus")
 
     @property
     def url(self) -> str:
-        """Where it answers; BlockFault when it was never started."""
+        """Base URL; BlockFault when it was never started."""
         return f"http://{ports.HOST}:{self._running().port}"
 
     @property
     def remote_write(self) -> str:
-        """Where k6 writes its samples to."""
+        """URL that k6 writes its samples to."""
         return f"{self.url}/api/v1/write"
 
     @property
     def process(self) -> Process:
-        """The running process; BlockFault when it was never started."""
+        """Running process; BlockFault when it was never started."""
         return self._running().process
 
     def exit_description(self) -> str | None:
-        """That it ended, and how; None while it runs."""
+        """Describes how it ended; returns None while it runs."""
         return self._running().exit_description()
 
     def scrape(self, targets: Mapping[str, str], path: str) -> None:
@@ -117,30 +128,32 @@ class PrometheusServer:
 
     def _spawn(self, chosen: Sequence[int]) -> Process:
         return self._ledger.start(
-            [
-                str(self._tool.path),
-                f"--config.file={self._folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={self._folder / 'data'}",
-                "--storage.tsdb.retention.time=10y",
-                "--storage.tsdb.no-lockfile",
-                f"--query.lookback-delta={LOOKBACK}s",
-                f"--web.listen-address={ports.HOST}:{chosen[0]}",
-                "--web.enable-remote-write-receiver",
-                "--web.enable-otlp-receiver",
-                "--web.enable-lifecycle",
-                f"--scrape.discovery-reload-interval={NEW_TARGETS_EVERY}",
-                "--log.level=warn",
-            ],
-            role="prometheus",
-            log=self._log,
-            folder=self._folder,
+            Command(
+                [
+                    str(self._tool.path),
+                    f"--config.file={self._folder / 'prometheus.yml'}",
+                    f"--storage.tsdb.path={self._folder / 'data'}",
+                    "--storage.tsdb.retention.time=10y",
+                    "--storage.tsdb.no-lockfile",
+                    f"--query.lookback-delta={LOOKBACK}s",
+                    f"--web.listen-address={ports.HOST}:{chosen[0]}",
+                    "--web.enable-remote-write-receiver",
+                    "--web.enable-otlp-receiver",
+                    "--web.enable-lifecycle",
+                    f"--scrape.discovery-reload-interval={NEW_TARGETS_EVERY}",
+                    "--log.level=warn",
+                ],
+                role="prometheus",
+                log=self._log,
+                folder=self._folder,
+            )
         )
 
 
 @contextlib.contextmanager
 def serving(tool: Tool, folder: Path, log: Path, port: int | None = None) -> Iterator[PrometheusServer]:
-    """A Prometheus of what another one kept in ``folder``; it scrapes nothing."""
-    with processes.open_exclusive_ledger(folder) as ledger:
-        prometheus = PrometheusServer(tool, folder, ledger, log, port)
+    """Starts a Prometheus on what another one kept in ``folder``; it scrapes nothing."""
+    with process_ledger.open_exclusive(folder) as ledger:
+        prometheus = PrometheusServer(tool, PrometheusFiles(folder, log), ledger, port)
         prometheus.scrape({}, "/")
         yield prometheus

@@ -1,4 +1,4 @@
-"""Has a service's own meters count pinned virtual threads however short the pinning is, for some seconds.
+"""Pinned virtual threads that a service's own meters count for some seconds, however short the pinning is.
 
 A service learns of pinned threads from Flight Recorder, whose event has a threshold: 20 ms by default and for
 Micrometer, 1 ms in the sample application. An old driver with fast queries stays below it, and pins all carriers
@@ -24,8 +24,8 @@ _STOP = ("JFR.stop", _NAME)
 
 @contextlib.contextmanager
 def counted(variants: Iterable[VariantProcess]) -> Iterator[list[str]]:
-    """The names of the variants that count short pins until the end of this context; without one that has no meters of
-    its JVM, or where the JVM does not do it.
+    """Lets the variants count short pins until the end of this context; yields the names of those that do. A variant
+    without meters of its JVM does not, nor one whose JVM refuses.
 
     Flight Recorder delivers once a second: what is to be counted ends a second before the context does.
     """

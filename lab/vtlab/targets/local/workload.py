@@ -1,4 +1,4 @@
-"""What k6 is started with on this machine, and the pre-flight of a workload."""
+"""Files that k6 is started with on this machine, and the pre-flight of a workload."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pathlib import Path
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault
 from vtlab.host.processes import Process
+from vtlab.k6 import call as k6
+from vtlab.k6 import user_script as script
+from vtlab.k6.call import Call
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Findings
-from vtlab.targets import k6, script
-from vtlab.targets.k6 import Call
+from vtlab.model.k6_documents import VariantPreflight
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a call of k6 needs of a workload."""
+    """Files of a workload that a call of k6 needs."""
 
     script: Path
     #: A file that k6 alone reads.
@@ -41,28 +42,31 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
 
 def check(
     experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
-) -> preflight.Checked:
-    """The pre-flight: each request, or each task of a script, once for each variant of the call.
+) -> preflight.PreflightResult:
+    """Makes the pre-flight: each request, or each task of a script, once for each variant of the call.
 
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
 
-    def ask(origin: str | None) -> Mapping[str, Findings]:
-        of = replace(call, origin=origin)
-        of.document.unlink(missing_ok=True)
-        process = run(of, k6.preflight_variables(list(of.targets)), preflight.patience(experiment, len(of.targets)))
+    def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
+        asking_call = replace(call, origin=origin)
+        asking_call.document.unlink(missing_ok=True)
+        variants = list(asking_call.targets)
+        process = run(
+            asking_call, k6.preflight_variables(variants), preflight.longest_seconds(experiment, len(variants))
+        )
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:
-            return k6.read_preflight(of.document, process.last_lines())
+            return k6.read_preflight(asking_call.document, process.last_lines())
         finally:
-            of.document.unlink(missing_ok=True)
+            asking_call.document.unlink(missing_ok=True)
 
-    return preflight.checked(experiment.workload, call.targets, ask)
+    return preflight.check(experiment.workload, call.targets, ask)
 
 
 def wait(process: Process, seconds: float) -> None:
-    """Until the process ends; BlockFault where that takes longer."""
+    """Waits until the process ends; BlockFault where that takes longer."""
     end = time.monotonic() + seconds
     while process.exit_description() is None:
         if time.monotonic() > end:

@@ -10,8 +10,8 @@ import java.util.Set;
 import vtlab.agent.virtualthreads.PinnedThreads;
 
 /**
- * Where the JVM calls: before the service's {@code main}, or when it is attached. Whatever goes wrong is said once, on
- * stderr, and the service runs without the agent.
+ * The entry point of the agent: the JVM calls it before the service's {@code main}, or when the agent is attached.
+ * Whatever goes wrong is reported once, on stderr, and the service runs without the agent.
  */
 public final class Agent {
 
@@ -33,17 +33,19 @@ public final class Agent {
 	}
 
 	/**
-	 * Whoever attaches it has chosen the JVM. Attached once more it takes another threshold of pinnings, or rests.
+	 * Starts the agent in any JVM: whoever attaches it has chosen the JVM. Attached once more, it takes another
+	 * threshold for pinnings, or rests.
 	 */
 	public static void agentmain(String arguments, Instrumentation instrumentation) {
 		idleIfItFails(() -> start(arguments, instrumentation));
 	}
 
-	private static synchronized void start(String arguments, Instrumentation instrumentation) throws InterruptedException {
+	private static synchronized void start(String arguments, Instrumentation instrumentation)
+			throws InterruptedException {
 		if (instrument != null) {
 			// Its port stays.
 			Options again = Options.parse(arguments, Map.of(Options.PORT_VARIABLE, "0"));
-			again.pinned().ifPresent(instrument::pinned);
+			again.pinned().ifPresent(instrument::setPinningThreshold);
 			if (again.rest()) {
 				instrument.rest();
 			}
@@ -54,7 +56,7 @@ public final class Agent {
 		instrument = serve(options);
 	}
 
-	/** What is thrown out of here would end the JVM. */
+	/** Runs a task, and leaves the agent idle if it fails: an exception thrown from here would end the JVM. */
 	private static void idleIfItFails(Task task) {
 		try {
 			task.run();
@@ -74,8 +76,9 @@ public final class Agent {
 			server = new PageServer(options, created::page);
 		}
 		catch (IOException | UnresolvedAddressException ex) {
-			throw new IllegalArgumentException("it cannot listen on port " + options.port() + " of " + options.host() + " ("
-					+ ex + "): choose others, with port=N, host=ADDRESS or " + Options.PORT_VARIABLE);
+			throw new IllegalArgumentException(
+					"it cannot listen on port " + options.port() + " of " + options.host() + " (" + ex
+							+ "): choose others, with port=N, host=ADDRESS or " + Options.PORT_VARIABLE);
 		}
 		// The server's threads take after the one that starts it.
 		Thread starter = OwnThreads.named("start", server::start);
@@ -85,7 +88,10 @@ public final class Agent {
 		return created;
 	}
 
-	/** What the JDK shows nobody: which task a thread has, the scheduler before JDK 24, all virtual threads. */
+	/**
+	 * Opens to the agent what the JDK shows nobody: the task of a thread, the scheduler before JDK 24, all virtual
+	 * threads.
+	 */
 	private static void open(Instrumentation instrumentation) {
 		Set<Module> agent = Set.of(Agent.class.getModule());
 		instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of("jdk.internal.vm", agent),

@@ -4,7 +4,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What the agent says, on stderr: each thing once.
+ * The agent's messages on stderr, each of them once.
  */
 final class Console {
 

@@ -24,7 +24,7 @@ import vtlab.agent.virtualthreads.SchedulerMeters;
 import vtlab.agent.virtualthreads.SchedulerTime;
 
 /**
- * All metrics. Nothing is looked at before the first page: until then the service starts as if there were no agent, and
+ * All metrics. It looks at nothing before the first page: until then the service starts as if there were no agent, and
  * may still decide on its logging, its MBeans and its scheduler. What costs CPU time between pages can be stopped; the
  * next page begins it anew.
  */
@@ -60,15 +60,15 @@ final class Instrument {
 		return page;
 	}
 
-	/** Another threshold of pinnings from now on. */
-	synchronized void pinned(Duration threshold) {
+	/** Sets another threshold for pinnings, from now on. */
+	synchronized void setPinningThreshold(Duration threshold) {
 		this.pinned = threshold;
 		if (this.pinnedThreads != null) {
-			this.pinnedThreads.threshold(threshold);
+			this.pinnedThreads.setThreshold(threshold);
 		}
 	}
 
-	/** Reads and records nothing until the next page. */
+	/** Stops reading and recording until the next page. */
 	synchronized void rest() {
 		if (this.sampler != null) {
 			this.sampler.close();
@@ -93,7 +93,7 @@ final class Instrument {
 		this.sampler.start();
 	}
 
-	/** Flight Recorder can be missing, or have no place for its files. */
+	/** Starts to record pinnings. Flight Recorder can be missing, or have no place for its files. */
 	private void record() {
 		try {
 			PinnedThreads recorded = new PinnedThreads(this.pinned);

@@ -11,12 +11,13 @@ import java.util.Set;
 import vtlab.agent.virtualthreads.PinnedThreads;
 
 /**
- * What the agent is told: {@code port=9404,host=0.0.0.0,pinned=0}.
+ * The agent's options: {@code port=9404,host=0.0.0.0,pinned=0}.
  *
- * @param port of its page; 0 for any that is free
+ * @param port the port of its page; 0 for any free one
  * @param host the address that it listens on, the loopback interface by default
- * @param pinned pinnings that take no longer are not counted, {@link PinnedThreads#THRESHOLD} by default; in milliseconds
- * @param rest whether nothing is measured until the next page; before the first nothing is in any case
+ * @param pinned the threshold in milliseconds, below which pinnings are not counted; {@link PinnedThreads#THRESHOLD} by
+ * default
+ * @param rest whether nothing is measured until the next page; before the first one nothing is in any case
  */
 record Options(int port, String host, Optional<Duration> pinned, boolean rest) {
 
@@ -25,7 +26,8 @@ record Options(int port, String host, Optional<Duration> pinned, boolean rest) {
 	private static final Set<String> NAMES = Set.of("port", "host", "pinned", "rest");
 
 	/**
-	 * @param text the agent's argument; null for none
+	 * Parses the agent's argument.
+	 * @param text the argument; null for none
 	 * @throws IllegalArgumentException says what is wrong and what to write
 	 */
 	static Options parse(String text, Map<String, String> environment) {
@@ -36,14 +38,14 @@ record Options(int port, String host, Optional<Duration> pinned, boolean rest) {
 		for (String pair : (text == null || text.isBlank()) ? new String[0] : text.split(",")) {
 			String[] nameAndValue = pair.split("=", 2);
 			if (nameAndValue.length < 2 || !NAMES.contains(nameAndValue[0].strip())) {
-				throw new IllegalArgumentException(
-						"'" + pair + "' is no option: write port=9404, host=0.0.0.0, pinned=0 (ms) or rest=1, with commas between");
+				throw new IllegalArgumentException("'" + pair + "' is no option: write port=9404, host=0.0.0.0, "
+						+ "pinned=0 (ms) or rest=1, with commas between");
 			}
 			values.put(nameAndValue[0].strip(), nameAndValue[1].strip());
 		}
 		if (!values.containsKey("port")) {
-			throw new IllegalArgumentException("it was told no port: write -javaagent:vtlab-agent.jar=port=9404, or set "
-					+ PORT_VARIABLE);
+			throw new IllegalArgumentException(
+					"it was told no port: write -javaagent:vtlab-agent.jar=port=9404, or set " + PORT_VARIABLE);
 		}
 		return new Options(number("port", values.get("port"), 65535),
 				values.getOrDefault("host", InetAddress.getLoopbackAddress().getHostAddress()),

@@ -11,14 +11,15 @@ import com.sun.net.httpserver.HttpServer;
 import vtlab.agent.page.Page;
 
 /**
- * Serves the page at {@code /metrics}, on a platform thread: on virtual threads a scrape would wait for a carrier behind
- * the service's requests.
+ * The server of the page at {@code /metrics}, on a platform thread: on virtual threads a scrape would wait for a
+ * carrier behind the service's requests.
  */
 final class PageServer {
 
 	private final HttpServer server;
 
 	/**
+	 * Creates a server that does not answer yet.
 	 * @throws IOException where the port is taken
 	 */
 	PageServer(Options options, Supplier<Page> pages) throws IOException {
@@ -31,7 +32,9 @@ final class PageServer {
 		this.server.setExecutor(Executors.newSingleThreadExecutor(OwnThreads::http));
 	}
 
-	/** Its threads are as the calling one: of its group, and daemons where it is one. */
+	/**
+	 * Starts the server. Its threads take after the calling one: they are in its group, and daemons where it is one.
+	 */
 	void start() {
 		this.server.start();
 	}

@@ -10,8 +10,9 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * Has gauges integrated over time: 100 times a second, and less often where that would take more than a hundredth of the
- * CPU that the process can get. Where the CPU quota stops the JVM, a sample stands for the time since the one before.
+ * The thread that integrates gauges over time: 100 times a second, and less often where that would take more than a
+ * hundredth of the CPU that the process can get. Where the CPU quota stops the JVM, a sample stands for the time since
+ * the one before.
  */
 public final class Sampler implements Meters, AutoCloseable {
 
@@ -21,7 +22,7 @@ public final class Sampler implements Meters, AutoCloseable {
 
 	private static final double MOST_OF_THE_CPU = 0.01;
 
-	/** So many samples have about the same cost. */
+	/** The number of samples whose mean cost sets the next interval. */
 	private static final int ROUND = 64;
 
 	private final List<Meters> meters;
@@ -35,6 +36,7 @@ public final class Sampler implements Meters, AutoCloseable {
 	private Thread thread;
 
 	/**
+	 * Creates a sampler that does not run yet.
 	 * @param cores the CPU that the process can get; more than one count as one
 	 */
 	public Sampler(List<Meters> meters, double cores) {
@@ -43,8 +45,8 @@ public final class Sampler implements Meters, AutoCloseable {
 	}
 
 	/**
-	 * How long to wait from sample to sample.
-	 * @param cost CPU time of one, in nanoseconds like the result
+	 * Returns how long to wait from sample to sample.
+	 * @param cost the CPU time of a sample, in nanoseconds like the result
 	 */
 	static long interval(double cost, double cores) {
 		double affordable = cost / (MOST_OF_THE_CPU * Math.min(cores, 1));

@@ -9,23 +9,21 @@ import java.util.jar.Attributes;
 import java.util.jar.JarFile;
 
 /**
- * Whether a JVM runs the service. {@code JAVA_TOOL_OPTIONS} reaches every JVM that is started with it: build tools and
- * launchers among them.
+ * The check that a JVM runs the service. {@code JAVA_TOOL_OPTIONS} reaches every JVM that is started with it: build
+ * tools and launchers among them.
  */
 final class ServiceJvm {
 
 	private static final String APPLICATION = "org/springframework/boot/SpringApplication.class";
 
-	/** They have the service on the class path, and are not the service. */
+	/** Main classes of tools that have the service on the class path, and are not the service. */
 	private static final List<String> TOOLS = List.of("org.apache.maven.", "org.gradle.", "worker.org.gradle.",
 			"org.junit.platform.console.", "com.intellij.");
 
 	private ServiceJvm() {
 	}
 
-	/**
-	 * Empty for the service; for another JVM, what it is.
-	 */
+	/** Returns what the JVM is instead of the service; empty for the service. */
 	static Optional<String> otherThanTheService() {
 		if (System.getProperty("jarmode") != null) {
 			return Optional.of("a tool of Spring Boot's runs in it (jarmode)");
@@ -43,7 +41,7 @@ final class ServiceJvm {
 		return Optional.of("no Spring Boot application is on its class path");
 	}
 
-	/** Of {@code java -jar}, the manifest; the jar is the whole class path then. */
+	/** Returns the manifest of {@code java -jar}, whose jar is the whole class path. */
 	private static Optional<Attributes> jar() {
 		Path path = Path.of(System.getProperty("java.class.path", "").split(System.getProperty("path.separator"))[0]);
 		if (!System.getProperty("sun.java.command", "").startsWith(path.toString()) || !Files.isRegularFile(path)) {

@@ -1,4 +1,4 @@
 /**
- * The agent: what a JVM is asked to tell without a change of its service.
+ * The agent: what a JVM tells without a change to its service.
  */
 package vtlab.agent;

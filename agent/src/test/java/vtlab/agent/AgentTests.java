@@ -241,7 +241,8 @@ class AgentTests {
 	}
 
 	private static void write(Path jar, Manifest manifest, String type) throws IOException {
-		try (OutputStream file = Files.newOutputStream(jar); JarOutputStream out = new JarOutputStream(file, manifest)) {
+		try (OutputStream file = Files.newOutputStream(jar);
+				JarOutputStream out = new JarOutputStream(file, manifest)) {
 			out.putNextEntry(new JarEntry(type));
 			Files.copy(Path.of("target/test-classes", type), out);
 		}

@@ -7,13 +7,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import vtlab.testing.ScrapedMetrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
@@ -40,7 +39,8 @@ class MetersTests {
 	@MethodSource("vtlab.agent.TestJvm#javas")
 	void jvm(Path java) throws IOException {
 		try (TestJvm jvm = TestJvm.start(java, "Collections")) {
-			String version = Files.readString(java.resolve("release")).replaceAll("(?s).*JAVA_VERSION=\"([^\"]+)\".*", "$1");
+			String release = Files.readString(java.resolve("release"));
+			String version = release.replaceAll("(?s).*JAVA_VERSION=\"([^\"]+)\".*", "$1");
 			assertThat(jvm.metric("jvm_info", "version=\"" + version)).isEqualTo(1);
 			assertThat(jvm.metric("jvm_gc_info", "name=\"Serial\"")).isEqualTo(1);
 			assertThat(jvm.metric("jvm_compilation_time_ms_total", "compiler=")).isNotNaN().isPositive();
@@ -56,13 +56,16 @@ class MetersTests {
 	void archivesOfClasses(Path java) throws IOException {
 		// Of a JDK; a runtime that was linked may have none.
 		String ofTheJdk = java.resolve("lib/server/classes.jsa").toString();
-		for (String archive : Files.exists(Path.of(ofTheJdk)) ? List.of(ofTheJdk, "absent.jsa") : List.of("absent.jsa")) {
-			List<String> command = List.of("-XX:SharedArchiveFile=" + archive, "-javaagent:" + TestJvm.AGENT + "=port=0", "-cp",
-					TestJvm.CLASS_PATH, "vtlab.agent.programs.Collections");
+		boolean exists = Files.exists(Path.of(ofTheJdk));
+		for (String archive : exists ? List.of(ofTheJdk, "absent.jsa") : List.of("absent.jsa")) {
+			List<String> command = List.of("-XX:SharedArchiveFile=" + archive,
+					"-javaagent:" + TestJvm.AGENT + "=port=0", "-cp", TestJvm.CLASS_PATH,
+					"vtlab.agent.programs.Collections");
 			try (TestJvm jvm = TestJvm.run(java, command)) {
 				jvm.awaitOutput("ready");
 				String name = Path.of(archive).getFileName().toString();
-				assertThat(jvm.metric("jvm_class_archive_used", "name=\"" + name)).isEqualTo(archive.equals(ofTheJdk) ? 1 : 0);
+				assertThat(jvm.metric("jvm_class_archive_used", "name=\"" + name))
+					.isEqualTo(archive.equals(ofTheJdk) ? 1 : 0);
 			}
 		}
 	}
@@ -179,7 +182,8 @@ class MetersTests {
 	void virtualThreads(Path java) throws IOException {
 		try (TestJvm jvm = TestJvm.start(java, "VirtualThreads")) {
 			assertThat(jvm.metric("jvm_threads_virtual_alive_threads")).isEqualTo(7);
-			assertThat(jvm.metric("jvm_threads_virtual_parallelism")).isEqualTo(Runtime.getRuntime().availableProcessors());
+			assertThat(jvm.metric("jvm_threads_virtual_parallelism"))
+				.isEqualTo(Runtime.getRuntime().availableProcessors());
 			assertThat(jvm.metric("jvm_threads_virtual_carriers_threads")).isNotNaN().isPositive();
 			assertThat(jvm.metric("jvm_threads_virtual_pool_size_threads")).isNotNaN().isPositive();
 			assertThat(jvm.metric("jvm_threads_virtual_live_threads", "mounted")).isNotNaN();
@@ -187,7 +191,8 @@ class MetersTests {
 			assertThat(jvm.metric("jvm_threads_virtual_submit_failed_total")).isZero();
 			await().untilAsserted(() -> {
 				jvm.send("pin");
-				assertThat(jvm.metric("jvm_threads_virtual_pinned_at_seconds_total", "Pinning$Sleeper", "line=\"")).isNotNaN()
+				assertThat(jvm.metric("jvm_threads_virtual_pinned_at_seconds_total", "Pinning$Sleeper", "line=\""))
+					.isNotNaN()
 					.isPositive();
 			});
 			// What a place has is in the sum, and that is read later.
@@ -208,8 +213,8 @@ class MetersTests {
 	void theAgentItself(Path java) throws IOException {
 		try (TestJvm jvm = TestJvm.start(java, "Collections")) {
 			assertGrows(jvm, "vtlab_agent_samples_total");
-			for (String thread : List.of("vtlab-agent-sampler", "vtlab-agent-http", "vtlab-agent-pinned", "HTTP-Dispatcher",
-					"JFR Periodic Tasks")) {
+			for (String thread : List.of("vtlab-agent-sampler", "vtlab-agent-http", "vtlab-agent-pinned",
+					"HTTP-Dispatcher", "JFR Periodic Tasks")) {
 				await(thread).until(() -> jvm.metric("vtlab_agent_cpu_seconds_total", "thread=\"" + thread + "\"") > 0);
 			}
 		}
@@ -224,12 +229,13 @@ class MetersTests {
 			try (TestJvm jvm = TestJvm.start(java, program)) {
 				jvm.page();
 				jvm.send("go");
-				await().until(() -> !program.equals("Collections") || !Double.isNaN(jvm.metric("jvm_gc_pause_seconds_count")));
-				served.addAll(jvm.page().lines().map((line) -> line.replaceFirst("[{ ].*", "")).collect(Collectors.toSet()));
+				await().until(() -> !program.equals("Collections")
+						|| !Double.isNaN(jvm.metric("jvm_gc_pause_seconds_count")));
+				jvm.page().lines().map((line) -> line.replaceFirst("[{ ].*", "")).forEach(served::add);
 			}
 		}
 		String readme = Files.readString(Path.of("README.md"));
-		assertThat(namesOfExpressions()).hasSizeGreaterThan(20)
+		assertThat(ScrapedMetrics.namesThatVtlabReads()).hasSizeGreaterThan(20)
 			.filteredOn((name) -> !served.contains(name))
 			// Without a limit here, CgroupTests has these names.
 			.filteredOn((name) -> !name.startsWith("cgroup_"))
@@ -237,21 +243,11 @@ class MetersTests {
 			.allSatisfy((name) -> assertThat(readme).contains("`" + name + "`"));
 	}
 
-	/** From the rules, which hold every expression: each name before the label of the variant. */
-	private static Set<String> namesOfExpressions() throws IOException {
-		return Pattern.compile("(\\w+)\\{variant!=")
-			.matcher(Files.readString(Path.of("../helm/files/rules.json")))
-			.results()
-			.map((match) -> match.group(1))
-			.filter((name) -> !name.matches("k6_.*|up"))
-			.collect(Collectors.toCollection(TreeSet::new));
-	}
-
 	private static List<CompletableFuture<Integer>> requests(TestJvm jvm, int count) {
 		return Stream.generate(jvm::request).limit(count).toList();
 	}
 
-	/** From the first page on gauges are integrated. */
+	/** Asserts that a gauge is integrated from the first page on. */
 	private static void assertGrows(TestJvm jvm, String name) {
 		double before = jvm.metric(name);
 		assertThat(before).isNotNaN();

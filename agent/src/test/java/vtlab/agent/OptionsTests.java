@@ -45,7 +45,8 @@ class OptionsTests {
 			host=0.0.0.0    | VTLAB_AGENT_PORT
 			""")
 	void sayWhatIsWrong(String text, String message) {
-		assertThatIllegalArgumentException().isThrownBy(() -> Options.parse(text, Map.of())).withMessageContaining(message);
+		assertThatIllegalArgumentException().isThrownBy(() -> Options.parse(text, Map.of()))
+			.withMessageContaining(message);
 	}
 
 }

@@ -19,6 +19,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
+import vtlab.testing.ScrapedMetrics;
+
 import static org.awaitility.Awaitility.await;
 
 /**
@@ -29,8 +31,9 @@ final class TestJvm implements AutoCloseable {
 
 	static final Path AGENT = Path.of("target/vtlab-agent.jar").toAbsolutePath();
 
-	/** Of these tests, with their libraries. */
-	static final String CLASS_PATH = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+	/** The class path of these tests, with their libraries. */
+	static final String CLASS_PATH = System.getProperty("surefire.test.class.path",
+			System.getProperty("java.class.path"));
 
 	private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
@@ -46,7 +49,7 @@ final class TestJvm implements AutoCloseable {
 		this.errors = errors;
 	}
 
-	/** Homes of the JDKs. */
+	/** Returns the homes of the JDKs. */
 	static Stream<Path> javas() {
 		return Stream.of(System.getProperty("java.home"), System.getenv("JAVA_21_HOME"))
 			.filter((home) -> home != null && !home.isBlank())
@@ -54,7 +57,7 @@ final class TestJvm implements AutoCloseable {
 			.distinct();
 	}
 
-	/** A program of the tests with the agent, ready. */
+	/** Starts a program of the tests with the agent, and waits until it is ready. */
 	static TestJvm start(Path java, String program, String... arguments) {
 		List<String> command = new ArrayList<>(List.of("-javaagent:" + AGENT + "=port=0", "-cp", CLASS_PATH,
 				"vtlab.agent.programs." + program));
@@ -64,20 +67,24 @@ final class TestJvm implements AutoCloseable {
 		return jvm;
 	}
 
-	/** Any JVM. */
+	/** Starts any JVM. */
 	static TestJvm run(Path java, List<String> arguments) {
 		return run(java, arguments, "");
 	}
 
-	/** @param port of the environment; empty for none */
+	/**
+	 * Starts any JVM with a port in its environment.
+	 * @param port the port; empty for none
+	 */
 	static TestJvm run(Path java, List<String> arguments, String port) {
 		try {
 			Path output = Files.createTempFile("jvm", ".out");
 			Path errors = Files.createTempFile("jvm", ".err");
-			List<String> command = new ArrayList<>(List.of(java.resolve("bin/java").toString(), "-XX:TieredStopAtLevel=1",
-					"-Xmx128m", "-XX:+UseSerialGC"));
+			List<String> command = new ArrayList<>(List.of(java.resolve("bin/java").toString(),
+					"-XX:TieredStopAtLevel=1", "-Xmx128m", "-XX:+UseSerialGC"));
 			command.addAll(arguments);
-			ProcessBuilder builder = new ProcessBuilder(command).redirectOutput(output.toFile()).redirectError(errors.toFile());
+			ProcessBuilder builder = new ProcessBuilder(command).redirectOutput(output.toFile())
+				.redirectError(errors.toFile());
 			builder.environment().remove("JAVA_TOOL_OPTIONS");
 			builder.environment().remove(Options.PORT_VARIABLE);
 			if (!port.isEmpty()) {
@@ -90,7 +97,7 @@ final class TestJvm implements AutoCloseable {
 		}
 	}
 
-	/** Has the program work off a line of input. */
+	/** Sends the program a line of input to work off. */
 	void send(String line) {
 		try {
 			OutputStream input = this.process.getOutputStream();
@@ -102,12 +109,12 @@ final class TestJvm implements AutoCloseable {
 		}
 	}
 
-	/** What the program said that it is ready with. */
+	/** Returns what the program said when it was ready. */
 	String about() {
 		return output().lines().filter((line) -> line.startsWith("ready ")).findFirst().orElseThrow().substring(6);
 	}
 
-	/** Has one more request under way. */
+	/** Sends one more request to the program. */
 	CompletableFuture<Integer> request() {
 		HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + about() + "/")).build();
 		return CLIENT.sendAsync(request, BodyHandlers.discarding()).thenApply(HttpResponse::statusCode);
@@ -130,14 +137,9 @@ final class TestJvm implements AutoCloseable {
 		return get("/metrics").body();
 	}
 
-	/** A sample of a page, by its name and parts of its labels; NaN where there is none. */
+	/** Returns the sum of a page's samples, by their name and parts of their labels; NaN where there is none. */
 	double metric(String name, String... labels) {
-		return page().lines()
-			.filter((line) -> line.matches(Pattern.quote(name) + "[{ ].*"))
-			.filter((line) -> Stream.of(labels).allMatch(line::contains))
-			.mapToDouble((line) -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-			.findFirst()
-			.orElse(Double.NaN);
+		return ScrapedMetrics.sum(page().lines().toList(), name, labels);
 	}
 
 	int port() {

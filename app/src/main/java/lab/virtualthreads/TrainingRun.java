@@ -12,22 +12,24 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.util.StringUtils;
 
 /**
- * Trains an ahead-of-time cache: serves the workloads that need nothing beside the app (but {@code /locked-out}, which
- * waits for time-outs) on platform threads, then on virtual ones, and ends. So one cache suits both alike, and neither has
- * an advantage. A reactive server starts with it, too, but its own classes are not in it.
+ * The training of an ahead-of-time cache. It serves the workloads that need nothing beside the app (but
+ * {@code /locked-out}, which waits for time-outs) on platform threads, then on virtual ones, and ends. So one cache
+ * suits both alike, and neither has an advantage. A reactive server starts with it, too, but its own classes are not in
+ * it.
  *
  * <pre>java -XX:AOTCacheOutput=app.aot -cp app.jar lab.virtualthreads.TrainingRun</pre>
  */
 final class TrainingRun {
 
-	/** Enough calls for the JIT compiler's profiles, which the cache holds too. */
+	/** The number of calls, enough for the JIT compiler's profiles, which the cache holds too. */
 	private static final int CALLS = 2_000;
 
 	private static final List<String> PATHS = List.of("/thread?duration=0s", "/cpu?iterations=100",
 			"/mixed?duration=0s&iterations=10", "/fan-out?tasks=2&iterations=10&executor=pool8",
 			"/fan-out?tasks=2&iterations=10&executor=virtual", "/run/cpu?tasks=2&limit=100&executor=bounded",
 			"/run/cpu?tasks=2&limit=100&executor=virtual", "/run/io?tasks=2&executor=bounded",
-			"/run/io?tasks=2&executor=virtual", "/pinned?duration=0s&lock=monitor", "/pinned?duration=0s&lock=reentrant");
+			"/run/io?tasks=2&executor=virtual", "/pinned?duration=0s&lock=monitor",
+			"/pinned?duration=0s&lock=reentrant");
 
 	private TrainingRun() {
 	}
@@ -59,7 +61,8 @@ final class TrainingRun {
 	}
 
 	private static void get(HttpClient client, String url) throws IOException, InterruptedException {
-		int status = client.send(HttpRequest.newBuilder(URI.create(url)).build(), BodyHandlers.discarding()).statusCode();
+		HttpRequest request = HttpRequest.newBuilder(URI.create(url)).build();
+		int status = client.send(request, BodyHandlers.discarding()).statusCode();
 		if (status != 200) {
 			throw new IllegalStateException("training request " + url + " answered " + status);
 		}

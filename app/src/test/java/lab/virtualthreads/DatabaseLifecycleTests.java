@@ -112,7 +112,8 @@ class DatabaseLifecycleTests {
 		try (ServerSocket socket = new ServerSocket(0)) {
 			port = socket.getLocalPort();
 		}
-		assertThatThrownBy(() -> LabApp.start(Variant.PLATFORM, "--spring.datasource.url=jdbc:mysql://127.0.0.1:" + port + "/test",
+		String url = "jdbc:mysql://127.0.0.1:" + port + "/test";
+		assertThatThrownBy(() -> LabApp.start(Variant.PLATFORM, "--spring.datasource.url=" + url,
 				"--lab.database.drivers=target/drivers", "--spring.datasource.hikari.initialization-fail-timeout=1000"))
 			.hasRootCauseInstanceOf(ConnectException.class);
 		assertThat(output).contains("APPLICATION FAILED TO START", "No connection to the database",
@@ -121,9 +122,11 @@ class DatabaseLifecycleTests {
 
 	@Test
 	void saysWhyItDoesNotStartWithAnotherDatabase(CapturedOutput output) {
-		assertThatThrownBy(() -> LabApp.start(Variant.PLATFORM, "--spring.datasource.url=jdbc:mariadb://127.0.0.1/test"))
+		String url = "jdbc:mariadb://127.0.0.1/test";
+		assertThatThrownBy(() -> LabApp.start(Variant.PLATFORM, "--spring.datasource.url=" + url))
 			.isInstanceOf(Exception.class);
-		assertThat(output).contains("APPLICATION FAILED TO START", "spring.datasource.url", "must begin with jdbc:mysql:");
+		assertThat(output).contains("APPLICATION FAILED TO START", "spring.datasource.url",
+				"must begin with jdbc:mysql:");
 	}
 
 	@Test

@@ -35,8 +35,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 /**
- * The workloads {@code /stress} query a real database through a pool that its meters show, with every driver and on both
- * kinds of threads.
+ * The workloads {@code /stress} query a real database through a pool that its meters show, with every driver and on
+ * both kinds of threads.
  */
 @Tag("context")
 @ParameterizedClass

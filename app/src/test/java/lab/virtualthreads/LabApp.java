@@ -18,8 +18,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.stream.DoubleStream;
-import java.util.stream.Stream;
 
 import javax.management.JMException;
 import javax.management.MBeanServer;
@@ -31,6 +29,7 @@ import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
+import vtlab.testing.ScrapedMetrics;
 
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.health.contributor.Health;
@@ -64,7 +63,7 @@ final class LabApp implements AutoCloseable {
 		return start(all.toArray(String[]::new));
 	}
 
-	/** Without a variant: the arguments may make one. */
+	/** Starts the application without a variant: the arguments may make one. */
 	static LabApp start(String... arguments) {
 		List<String> all = new ArrayList<>(List.of("--server.port=0", "--management.server.port=0"));
 		all.addAll(Arrays.asList(arguments));
@@ -84,7 +83,7 @@ final class LabApp implements AutoCloseable {
 		return this.context.getBean(name, type);
 	}
 
-	/** Requests from now on stop in front of their workload, in flight, until the gate opens. */
+	/** Stops requests from now on in front of their workload, in flight, until the gate opens. */
 	Gate shutGate() {
 		Gate gate = new Gate();
 		bean(RequestThreads.class).gate = gate.opened;
@@ -143,19 +142,14 @@ final class LabApp implements AutoCloseable {
 		return JsonMapper.shared().readTree(response.body());
 	}
 
-	/** All samples of a scrape, without the comments. */
+	/** Returns all samples of a scrape, without the comments. */
 	List<String> scrape() {
 		return management("/actuator/prometheus").body().lines().filter((line) -> !line.startsWith("#")).toList();
 	}
 
-	/** The sum over the series of that name with all of these labels, NaN when there is none. */
+	/** Returns the sum over the series of that name with all of these labels; NaN when there is none. */
 	double metric(String name, String... labels) {
-		double[] values = scrape().stream()
-			.filter((line) -> line.startsWith(name + " ") || line.startsWith(name + "{"))
-			.filter((line) -> Stream.of(labels).allMatch(line::contains))
-			.mapToDouble((line) -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-			.toArray();
-		return (values.length == 0) ? Double.NaN : DoubleStream.of(values).sum();
+		return ScrapedMetrics.sum(scrape(), name, labels);
 	}
 
 	double inFlight() {
@@ -186,7 +180,7 @@ final class LabApp implements AutoCloseable {
 		forgetTomcat();
 	}
 
-	/** Tomcat leaves its MBeans behind, and the meters of the next one would add them up. */
+	/** Removes the MBeans that Tomcat leaves behind: the meters of the next one would add them up. */
 	static void forgetTomcat() {
 		MBeanServer server = ManagementFactory.getPlatformMBeanServer();
 		try {
@@ -199,7 +193,7 @@ final class LabApp implements AutoCloseable {
 		}
 	}
 
-	/** Open after a test at the latest, so that no request waits for what it held. */
+	/** A gate that is open after a test at the latest, so that no request waits for what it held. */
 	static final class Gate implements AutoCloseable {
 
 		private final CountDownLatch opened = new CountDownLatch(1);
@@ -222,7 +216,7 @@ final class LabApp implements AutoCloseable {
 
 		final Map<String, Thread> byQuery = new ConcurrentHashMap<>();
 
-		/** The one that served the last request for the health. */
+		/** The thread that served the last request for the health. */
 		volatile Thread ofHealth;
 
 		@Bean
@@ -254,7 +248,7 @@ final class LabApp implements AutoCloseable {
 			});
 		}
 
-		/** In the variant reactive. The management port has the filters of its parent there. */
+		/** Holds requests in the variant reactive, where the management port has the filters of its parent. */
 		@Bean
 		WebFilter holdRequest() {
 			return (exchange, chain) -> {

@@ -46,7 +46,7 @@ final class MariaDb {
 		}
 	}
 
-	/** One server for all tests of this JVM, running. It ends with the JVM. */
+	/** Returns the one server for all tests of this JVM, running. It ends with the JVM. */
 	static synchronized MariaDb shared() {
 		if (shared == null) {
 			shared = create();
@@ -78,7 +78,7 @@ final class MariaDb {
 		return "jdbc:mysql://127.0.0.1:" + this.server.getConfiguration().getPort() + "/" + database;
 	}
 
-	/** The arguments that make an application use it, with these ones. */
+	/** Returns the arguments that make an application use it, with these ones. */
 	String[] arguments(String... more) {
 		String[] arguments = new String[more.length + 3];
 		arguments[0] = "--spring.datasource.url=" + url("test");
@@ -89,7 +89,10 @@ final class MariaDb {
 		return arguments;
 	}
 
-	/** What {@link DB#newEmbeddedDB} makes, but with more than half a minute to start, which a slow machine can take. */
+	/**
+	 * The database that {@link DB#newEmbeddedDB} makes, but with more than half a minute to start, which a slow machine
+	 * can take.
+	 */
 	private static final class PatientDb extends DB {
 
 		PatientDb(DBConfiguration configuration) throws ManagedProcessException {

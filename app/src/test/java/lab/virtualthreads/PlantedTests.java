@@ -95,7 +95,7 @@ class PlantedTests {
 		return app.metric("hikaricp_connections_usage_seconds_sum");
 	}
 
-	/** How long so many requests take that are sent at once. */
+	/** Returns how long so many requests take that are sent at once. */
 	private static Duration together(int requests, String path) {
 		long start = System.nanoTime();
 		List<CompletableFuture<HttpResponse<String>>> responses = IntStream.range(0, requests)

@@ -28,12 +28,14 @@ class PropertiesTests {
 				.rootCause()
 				.message()
 				.containsIgnoringCase(prefix)
-				.satisfies((message) -> assertThat(message.replace("-", "")).containsIgnoringCase(property.replace("-", ""))));
+				.satisfies((message) -> assertThat(message.replace("-", ""))
+					.containsIgnoringCase(property.replace("-", ""))));
 	}
 
 	@ParameterizedTest
 	@CsvSource({ "lab.run.max, 49, lab.run.max must be at least lab.run.core",
-			"lab.fan-out.executor, pool9, pool9", "lab.run.executor, pool8, pool8", "lab.pinned.lock, stamped, stamped" })
+			"lab.fan-out.executor, pool9, pool9", "lab.run.executor, pool8, pool8",
+			"lab.pinned.lock, stamped, stamped" })
 	void refusesToStartAndSaysWhy(String property, String value, String message) {
 		this.application.withPropertyValues(property + "=" + value)
 			.run((context) -> assertThat(context).getFailure().hasStackTraceContaining(message));

@@ -108,7 +108,7 @@ class ReactiveTests {
 		socket.getOutputStream().write(requests.getBytes(StandardCharsets.UTF_8));
 	}
 
-	/** The next, wherever the body before it ended. */
+	/** Reads the next status line, wherever the body before it ended. */
 	private static String statusLine(BufferedReader in) throws IOException {
 		String line = in.readLine();
 		while (line != null && !line.contains("HTTP/1.1 ")) {
@@ -119,7 +119,8 @@ class ReactiveTests {
 
 	@Test
 	void namesTheParameterOverHttp() {
-		assertThat(assertProblem(app.get("/thread?duration"), 400).get("parameter").stringValue()).isEqualTo("duration");
+		JsonNode problem = assertProblem(app.get("/thread?duration"), 400);
+		assertThat(problem.get("parameter").stringValue()).isEqualTo("duration");
 	}
 
 	@Test

@@ -43,8 +43,8 @@ class TrainingRunTests {
 	}
 
 	/**
-	 * Every path that a controller has, but that of errors, those that need a database or a downstream, and the one whose
-	 * requests take their time-out.
+	 * Returns every path that a controller has, but that of errors, those that need a database or a downstream, and the
+	 * one whose requests take their time-out.
 	 */
 	private static Set<String> workloads() {
 		try (LabApp app = LabApp.start(Variant.PLATFORM)) {

@@ -22,7 +22,8 @@ class UseVirtualTests {
 
 	@ParameterizedTest
 	@CsvSource(delimiter = '|', value = { "--spring.main.banner-mode=off | false | http-nio-.+-exec-\\d+",
-			"--spring.threads.virtual.enabled=true | true | VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+",
+			"--spring.threads.virtual.enabled=true | true | "
+					+ "VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+",
 			"--application.use-virtual=false | false | http-nio-.+-exec-\\d+",
 			// As published: a virtual thread without a name.
 			"--application.use-virtual=true | true | VirtualThread\\[#\\d+]/runnable@ForkJoinPool-1-worker-\\d+" })

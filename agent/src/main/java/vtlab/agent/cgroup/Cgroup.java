@@ -18,7 +18,10 @@ import java.util.stream.Stream;
  */
 public final class Cgroup {
 
-	/** Version 1 says "no limit" with the largest whole number of pages; no machine has this many bytes. */
+	/**
+	 * The smallest value that means "no limit": version 1 writes the largest whole number of pages, and no machine has
+	 * this many bytes.
+	 */
 	private static final double NO_MEMORY_LIMIT = 1L << 62;
 
 	private final Optional<Controller> cpu;
@@ -46,7 +49,8 @@ public final class Cgroup {
 	}
 
 	/**
-	 * The most CPU that the process can get, in cores: the smallest quota per period of its group and those above it.
+	 * Returns the most CPU that the process can get, in cores: the smallest quota per period of its group and those
+	 * above it.
 	 */
 	public OptionalDouble cpuLimit() {
 		return this.cpu.stream().flatMap((controller) -> controller.groups().stream().map(controller::cpuLimit))
@@ -54,23 +58,25 @@ public final class Cgroup {
 			.min();
 	}
 
-	/** Enforcement periods in which the group had something to run. */
+	/** Returns the number of enforcement periods in which the group had something to run. */
 	OptionalDouble cpuPeriods() {
 		return cpuStat("nr_periods");
 	}
 
-	/** Those of the periods in which the quota ran out. */
+	/** Returns in how many of these periods the quota ran out. */
 	OptionalDouble cpuThrottledPeriods() {
 		return cpuStat("nr_throttled");
 	}
 
-	/** How long the group's CPUs were stopped altogether, in seconds. */
+	/** Returns how long the group's CPUs were stopped altogether, in seconds. */
 	OptionalDouble cpuThrottledSeconds() {
 		OptionalDouble v2 = scale(cpuStat("throttled_usec"), 1e-6);
 		return v2.isPresent() ? v2 : scale(cpuStat("throttled_time"), 1e-9);
 	}
 
-	/** The most memory that the process can get, in bytes: the smallest limit of its group and those above it. */
+	/**
+	 * Returns the most memory that the process can get, in bytes: the smallest limit of its group and those above it.
+	 */
 	OptionalDouble memoryLimit() {
 		return this.memory.stream()
 			.flatMap((controller) -> controller.groups()
@@ -81,7 +87,7 @@ public final class Cgroup {
 			.min();
 	}
 
-	/** The memory charged to the process's own group in bytes, page cache included. */
+	/** Returns the memory charged to the process's own group in bytes, page cache included. */
 	OptionalDouble memoryUsage() {
 		return this.memory.map((controller) -> number(controller.groups().getFirst(),
 				controller.v2() ? "memory.current" : "memory.usage_in_bytes"))
@@ -138,7 +144,9 @@ public final class Cgroup {
 
 		static Optional<Controller> find(String name, List<Membership> memberships, List<Mount> mounts, Path root) {
 			// A controller is in a hierarchy of version 1 or in the one of version 2, never in both.
-			Optional<Membership> v1 = memberships.stream().filter((group) -> group.controllers().contains(name)).findFirst();
+			Optional<Membership> v1 = memberships.stream()
+				.filter((group) -> group.controllers().contains(name))
+				.findFirst();
 			Optional<Membership> membership = v1.or(() -> memberships.stream().filter(Membership::v2).findFirst());
 			return membership.flatMap((group) -> mounts.stream()
 				.filter((mount) -> group.v2() ? mount.v2() : mount.v1Has(name))
@@ -216,7 +224,8 @@ public final class Cgroup {
 		}
 
 		/**
-		 * The directories of a group and of those above it, up to the mount point; empty when not even that exists.
+		 * Returns the directories of a group and of those above it, up to the mount point; empty when not even that
+		 * exists.
 		 */
 		List<Path> groups(String path, Path fileSystem) {
 			Path top = fileSystem.resolve(this.point.substring(1));

@@ -29,19 +29,21 @@ public final class HikariMeters implements Meters {
 			Use use = this.uses.computeIfAbsent(pool, (key) -> new Use(new Integral(), new Integral()));
 			page.gauge("hikaricp_connections", "Connections", pool.number("TotalConnections"), labels);
 			page.gauge("hikaricp_connections_active", "Connections in use", pool.number(ACTIVE), labels);
-			page.gauge("hikaricp_connections_idle", "Connections that nobody uses", pool.number("IdleConnections"), labels);
-			page.gauge("hikaricp_connections_pending", "Threads that wait for a connection", pool.number(PENDING), labels);
+			page.gauge("hikaricp_connections_idle", "Connections that nobody uses", pool.number("IdleConnections"),
+					labels);
+			page.gauge("hikaricp_connections_pending", "Threads that wait for a connection", pool.number(PENDING),
+					labels);
 			page.counter("hikaricp_connections_active_seconds_total", "Time that connections were in use, in all",
 					use.active().value(), labels);
-			page.counter("hikaricp_connections_pending_seconds_total", "Time that threads waited for a connection, in all",
-					use.pending().value(), labels);
+			page.counter("hikaricp_connections_pending_seconds_total",
+					"Time that threads waited for a connection, in all", use.pending().value(), labels);
 		}
 		for (Bean settings : Beans.find("com.zaxxer.hikari:type=PoolConfig (*)")) {
 			String[] labels = { "pool", nameOf(settings) };
 			page.gauge("hikaricp_connections_max", "Connections that there may be", settings.number("MaximumPoolSize"),
 					labels);
-			page.gauge("hikaricp_connections_min", "Idle connections that there should be", settings.number("MinimumIdle"),
-					labels);
+			page.gauge("hikaricp_connections_min", "Idle connections that there should be",
+					settings.number("MinimumIdle"), labels);
 		}
 	}
 
@@ -53,13 +55,13 @@ public final class HikariMeters implements Meters {
 		});
 	}
 
-	/** Of the type {@code Pool (orders)}. */
+	/** Returns the name of a pool: {@code orders} for the type {@code Pool (orders)}. */
 	private static String nameOf(Bean bean) {
 		String type = bean.key("type");
 		return type.substring(type.indexOf('(') + 1, type.length() - 1);
 	}
 
-	/** What a pool's use adds up to. */
+	/** The integrals of a pool's use over time. */
 	private record Use(Integral active, Integral pending) {
 	}
 

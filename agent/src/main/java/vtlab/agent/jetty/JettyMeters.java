@@ -21,13 +21,13 @@ public final class JettyMeters implements Meters {
 		this.busy.keySet().retainAll(pools);
 		for (JettyPool pool : pools) {
 			String[] labels = { "pool", pool.name() };
-			page.gauge("jetty_threads_config_max", "Threads, or tasks on virtual threads, that there may be", pool.max(),
-					labels);
+			page.gauge("jetty_threads_config_max", "Threads, or tasks on virtual threads, that there may be",
+					pool.max(), labels);
 			page.gauge("jetty_threads_requests_max",
 					"Requests that may have one of them at a time: without the threads that Jetty keeps for itself",
 					pool.forRequests(), labels);
-			page.gauge("jetty_threads_virtual", "1 where requests have virtual threads", pool.servesOnVirtualThreads() ? 1 : 0,
-					labels);
+			page.gauge("jetty_threads_virtual", "1 where requests have virtual threads",
+					pool.servesOnVirtualThreads() ? 1 : 0, labels);
 			page.gauge("jetty_threads_current", "Threads of the pool", pool.current(), labels);
 			page.gauge("jetty_threads_utilized", "Threads that have a task; without acceptors, selectors and reserve",
 					pool.utilized(), labels);

@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 import vtlab.agent.jvm.PlatformThreads;
 
 /**
- * One of Jetty's pools, reached from a thread of its own: Spring Boot registers no MBeans of Jetty's. The agent has
- * opened {@code java.lang} to itself for that.
+ * One of Jetty's pools. It is reached from one of its threads, because Spring Boot registers no MBeans of Jetty's. The
+ * agent has opened {@code java.lang} to itself for that.
  *
  * @param pool a {@code QueuedThreadPool} or a {@code VirtualThreadPool} of the service's class loader; the same pool is
  * the same object
@@ -24,7 +24,7 @@ record JettyPool(Object pool) {
 
 	private static final String VIRTUAL = PACKAGE + "VirtualThreadPool";
 
-	/** A thread of its own that a {@code VirtualThreadPool} has, beside virtual ones. */
+	/** The name of the platform thread that a {@code VirtualThreadPool} has beside virtual ones. */
 	private static final String KEEP_ALIVE = "jetty-virtual-thread-pool-keepalive";
 
 	static List<JettyPool> running() {
@@ -40,12 +40,15 @@ record JettyPool(Object pool) {
 		return Objects.toString(call("getName"), "virtual");
 	}
 
-	/** NaN where the threads hand requests to virtual threads, and so limit nothing. */
+	/** Returns the most threads; NaN where they hand requests to virtual threads, and so limit nothing. */
 	double max() {
 		return handsOver() ? Double.NaN : number("getMaxThreads");
 	}
 
-	/** Without acceptors and selectors, where these are of the pool. NaN as of {@link #max()}. */
+	/**
+	 * Returns the most threads for requests: without acceptors and selectors, where these are of the pool. NaN as for
+	 * {@link #max()}.
+	 */
 	double forRequests() {
 		return (handsOver() || isVirtual()) ? max() : number("getMaxAvailableThreads");
 	}
@@ -54,7 +57,7 @@ record JettyPool(Object pool) {
 		return isVirtual() || handsOver();
 	}
 
-	/** NaN where Jetty does not count: its virtual threads are not pooled. */
+	/** Returns the number of threads; NaN where Jetty does not count them, because virtual threads are not pooled. */
 	double current() {
 		double threads = number("getThreads");
 		return (threads >= 0) ? threads : Double.NaN;
@@ -110,7 +113,7 @@ record JettyPool(Object pool) {
 		return Optional.ofNullable(field(thread, "holder")).map((holder) -> field(holder, "task"));
 	}
 
-	/** The pool whose inner class an object's class is. */
+	/** Returns the pool that an object belongs to, if the object's class is an inner class of a pool's. */
 	private static Optional<Object> outer(Object inner) {
 		return Stream.of(inner.getClass().getDeclaredFields())
 			.filter((field) -> List.of(QUEUED, VIRTUAL).contains(field.getType().getName()))

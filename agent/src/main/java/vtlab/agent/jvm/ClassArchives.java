@@ -29,7 +29,10 @@ public final class ClassArchives implements Meters {
 			.toList(), Path.of("/proc/self/maps"));
 	}
 
-	/** @param maps what the kernel has mapped into this process */
+	/**
+	 * Looks up which of the named archives are mapped into this process.
+	 * @param maps the kernel's list of what is mapped
+	 */
 	ClassArchives(Collection<String> named, Path maps) {
 		Set<String> mapped = named.isEmpty() ? Set.of() : files(maps);
 		this.used = new TreeMap<>();

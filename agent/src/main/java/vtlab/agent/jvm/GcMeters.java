@@ -21,11 +21,11 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * Collections, as the JVM announces each: those from the first page on.
+ * Garbage collections from the first page on, as the JVM announces each of them.
  */
 public final class GcMeters implements Meters {
 
-	/** Of the collectors whose collections find out what lives; those of other names collect young objects only. */
+	/** Names of the collectors whose collections find out what lives; all others collect young objects only. */
 	private static final Set<String> FULL = Set.of("MarkSweepCompact", "PS MarkSweep", "G1 Old Generation",
 			"ZGC Major Cycles", "ZGC Cycles", "Shenandoah Cycles");
 
@@ -51,10 +51,11 @@ public final class GcMeters implements Meters {
 		page.gauge("jvm_gc_live_data_size_bytes", "Old generation in use after a full collection; 0 before the first",
 				this.live);
 		page.gauge("jvm_gc_max_data_size_bytes", "Old generation that there may be", this.most);
-		page.counter("jvm_gc_memory_allocated_bytes_total", "Growth of the young generation from collection to collection",
-				this.allocated);
-		this.pauses.forEach((pause, total) -> page.timer("jvm_gc_pause_seconds", "Time in which all other threads stood still",
-				total.count, total.seconds, "action", pause.action(), "cause", pause.cause(), "gc", pause.gc()));
+		page.counter("jvm_gc_memory_allocated_bytes_total",
+				"Growth of the young generation from collection to collection", this.allocated);
+		this.pauses.forEach((pause, total) -> page.timer("jvm_gc_pause_seconds",
+				"Time in which all other threads stood still", total.count, total.seconds, "action", pause.action(),
+				"cause", pause.cause(), "gc", pause.gc()));
 	}
 
 	private void listen() {
@@ -109,10 +110,10 @@ public final class GcMeters implements Meters {
 		return pools.stream().map(usages::get).mapToLong(value).sum();
 	}
 
-	/** What collections are told apart by. */
+	/** The properties that tell collections apart. */
 	private record Pause(String action, String cause, String gc) implements Comparable<Pause> {
 
-		/** Beside the service, which does not stand still. */
+		/** Returns whether the collection runs beside the service, which does not stand still. */
 		boolean isConcurrent() {
 			return this.gc.endsWith("Cycles") || this.gc.startsWith("G1 Concurrent") || this.cause.equals("No GC");
 		}
@@ -124,7 +125,7 @@ public final class GcMeters implements Meters {
 
 	}
 
-	/** Collections of a kind. */
+	/** Number and duration of the collections of one kind. */
 	private static final class Total {
 
 		private long count;

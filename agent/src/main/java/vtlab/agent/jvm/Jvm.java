@@ -7,7 +7,7 @@ import java.util.stream.Stream;
 import com.sun.management.HotSpotDiagnosticMXBean;
 
 /**
- * What the virtual machine decided for itself, as it tells it.
+ * The virtual machine's own decisions, as it reports them.
  */
 public final class Jvm {
 
@@ -15,8 +15,8 @@ public final class Jvm {
 	}
 
 	/**
-	 * The garbage collector in use: {@code Serial}, {@code Parallel}, {@code G1}, {@code Z}, {@code Shenandoah},
-	 * {@code Epsilon}, or {@code unknown} on a virtual machine that is not HotSpot.
+	 * Returns the garbage collector in use: {@code Serial}, {@code Parallel}, {@code G1}, {@code Z},
+	 * {@code Shenandoah}, {@code Epsilon}, or {@code unknown} on a virtual machine that is not HotSpot.
 	 */
 	public static String gc() {
 		return Stream.of("Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon")
@@ -25,9 +25,7 @@ public final class Jvm {
 			.orElse("unknown");
 	}
 
-	/**
-	 * The largest heap in bytes, survivor spaces included (which {@link Runtime#maxMemory()} leaves out).
-	 */
+	/** Returns the largest heap in bytes, survivor spaces included (which {@link Runtime#maxMemory()} leaves out). */
 	public static long maxHeap() {
 		return option("MaxHeapSize").map(Long::valueOf).orElseGet(() -> Runtime.getRuntime().maxMemory());
 	}

@@ -11,7 +11,7 @@ public final class PlatformThreads {
 	private PlatformThreads() {
 	}
 
-	/** Those that are alive now. */
+	/** Returns the platform threads that are alive now. */
 	public static Stream<Thread> all() {
 		ThreadGroup root = Thread.currentThread().getThreadGroup();
 		while (root.getParent() != null) {
@@ -20,7 +20,7 @@ public final class PlatformThreads {
 		return of(root);
 	}
 
-	/** Those of a group and of those below it. */
+	/** Returns the threads of a group and of the groups below it. */
 	public static Stream<Thread> of(ThreadGroup group) {
 		// Some may start meanwhile; what does not fit is left out.
 		Thread[] threads = new Thread[2 * group.activeCount() + 8];

@@ -14,7 +14,7 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * What the JVM is, its platform threads, and how long its compiler has compiled.
+ * Identity of the JVM, its platform threads, and how long its compiler has compiled.
  */
 public final class RuntimeMeters implements Meters {
 

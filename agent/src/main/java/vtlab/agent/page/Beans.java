@@ -19,9 +19,7 @@ public final class Beans {
 	private Beans() {
 	}
 
-	/**
-	 * Those that match one of the patterns now.
-	 */
+	/** Returns the MBeans that match one of the patterns now. */
 	public static List<Bean> find(String... patterns) {
 		MBeanServer server = server();
 		return Stream.of(patterns)
@@ -30,7 +28,7 @@ public final class Beans {
 			.toList();
 	}
 
-	/** The one that libraries ask for, too: the first in the JVM, and else the platform's. */
+	/** Returns the server that libraries ask for, too: the first in the JVM, and else the platform's. */
 	private static MBeanServer server() {
 		List<MBeanServer> servers = MBeanServerFactory.findMBeanServer(null);
 		return servers.isEmpty() ? ManagementFactory.getPlatformMBeanServer() : servers.getFirst();
@@ -45,10 +43,10 @@ public final class Beans {
 		}
 	}
 
-	/** One of them. */
+	/** One MBean of the service. */
 	public record Bean(MBeanServer server, ObjectName name) {
 
-		/** An attribute of that name; NaN where there is none, or no such bean any more. */
+		/** Returns the number in an attribute; NaN where there is none, or the bean is gone. */
 		public double number(String attribute) {
 			try {
 				return (this.server.getAttribute(this.name, attribute) instanceof Number number) ? number.doubleValue()
@@ -59,7 +57,7 @@ public final class Beans {
 			}
 		}
 
-		/** A key of its name, without quotation marks. */
+		/** Returns a key of the bean's name, without quotation marks. */
 		public String key(String property) {
 			return this.name.getKeyProperty(property).replace("\"", "");
 		}

@@ -8,8 +8,9 @@ public final class Integral {
 	private volatile double value;
 
 	/**
-	 * @param gauge as it is now, taken to have been so since the last call; below zero or NaN it is unknown
-	 * @param seconds since the last call
+	 * Adds the gauge's value over the time since the last call.
+	 * @param gauge the value now, taken to have been so since the last call; below zero or NaN it is unknown
+	 * @param seconds the time since the last call
 	 */
 	public void add(double gauge, double seconds) {
 		if (gauge > 0) {

@@ -1,7 +1,8 @@
 package vtlab.agent.page;
 
 /**
- * A group of metrics. Its first page can be what makes it look for its sources: nothing of the service is touched before.
+ * A group of metrics. Its first page can be what makes it look for its sources: it touches nothing of the service
+ * before.
  */
 @FunctionalInterface
 public interface Meters {
@@ -13,7 +14,7 @@ public interface Meters {
 
 	/**
 	 * Adds to integrals over time; called up to 100 times a second, always by the same thread, once there was a page.
-	 * @param seconds since the last call
+	 * @param seconds the time since the last call
 	 */
 	default void sample(double seconds) {
 	}

@@ -9,18 +9,19 @@ import java.util.Map;
 import java.util.OptionalDouble;
 
 /**
- * One answer to a scrape: metrics in the text format of Prometheus, version 0.0.4. A value that is NaN is unknown, and is
- * left out.
+ * One answer to a scrape: metrics in the text format of Prometheus, version 0.0.4. A value that is NaN is unknown, and
+ * is left out.
  */
 public final class Page {
 
 	private final Map<String, Family> families = new LinkedHashMap<>();
 
 	/**
+	 * Adds a gauge.
 	 * @param labels names and values in turn
 	 */
 	public void gauge(String name, String help, double value, String... labels) {
-		add(Type.GAUGE, name, help, "", value, labels);
+		add(new Family(name, Type.GAUGE, help), "", value, labels);
 	}
 
 	public void gauge(String name, String help, OptionalDouble value, String... labels) {
@@ -28,22 +29,22 @@ public final class Page {
 	}
 
 	/**
-	 * @param name ends in {@code _total}
+	 * Adds a counter.
+	 * @param name a name that ends in {@code _total}
 	 */
 	public void counter(String name, String help, double value, String... labels) {
-		add(Type.COUNTER, name, help, "", value, labels);
+		add(new Family(name, Type.COUNTER, help), "", value, labels);
 	}
 
 	public void counter(String name, String help, OptionalDouble value, String... labels) {
 		counter(name, help, value.orElse(Double.NaN), labels);
 	}
 
-	/**
-	 * How often something was, and how long in all.
-	 */
+	/** Adds a timer: how often something was, and how long in all. */
 	public void timer(String name, String help, double count, double seconds, String... labels) {
-		add(Type.SUMMARY, name, help, "_count", count, labels);
-		add(Type.SUMMARY, name, help, "_sum", seconds, labels);
+		Family family = new Family(name, Type.SUMMARY, help);
+		add(family, "_count", count, labels);
+		add(family, "_sum", seconds, labels);
 	}
 
 	public Collection<Family> families() {
@@ -65,13 +66,13 @@ public final class Page {
 		return text.toString();
 	}
 
-	private void add(Type type, String name, String help, String suffix, double value, String... labels) {
+	private void add(Family family, String suffix, double value, String... labels) {
 		if (!Double.isNaN(value)) {
 			Map<String, String> byName = new LinkedHashMap<>();
 			for (int i = 0; i < labels.length; i += 2) {
 				byName.put(labels[i], labels[i + 1]);
 			}
-			this.families.computeIfAbsent(name, (key) -> new Family(name, type, help, new ArrayList<>()))
+			this.families.computeIfAbsent(family.name(), (name) -> family)
 				.samples()
 				.add(new Sample(suffix, byName, value));
 		}
@@ -90,7 +91,7 @@ public final class Page {
 		return value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n");
 	}
 
-	/** What a metric can be. */
+	/** The types of metrics. */
 	public enum Type {
 
 		GAUGE, COUNTER, SUMMARY
@@ -99,6 +100,11 @@ public final class Page {
 
 	/** All samples of a name. */
 	public record Family(String name, Type type, String help, List<Sample> samples) {
+
+		Family(String name, Type type, String help) {
+			this(name, type, help, new ArrayList<>());
+		}
+
 	}
 
 	/** A value; {@code suffix} is what follows the family's name. */

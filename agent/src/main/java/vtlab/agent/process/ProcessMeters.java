@@ -15,7 +15,8 @@ public final class ProcessMeters implements Meters {
 	public void write(Page page) {
 		OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 		long nanoseconds = system.getProcessCpuTime();
-		page.counter("process_cpu_time_ns_total", "CPU time of the process", (nanoseconds < 0) ? Double.NaN : nanoseconds);
+		page.counter("process_cpu_time_ns_total", "CPU time of the process",
+				(nanoseconds < 0) ? Double.NaN : nanoseconds);
 		page.gauge("system_cpu_count", "Processors that the JVM sees", Runtime.getRuntime().availableProcessors());
 	}
 

@@ -7,9 +7,9 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * How many virtual threads have started and not ended, those that wait included. The JDK keeps them all for its thread
- * dumps, in containers that it shows nobody; the agent has opened {@code jdk.internal.vm} to itself for that. No metric
- * with {@code -Djdk.trackAllThreads=false}.
+ * The number of virtual threads that have started and not ended, waiting ones included. The JDK keeps them all for its
+ * thread dumps, in containers that it shows nobody; the agent has opened {@code jdk.internal.vm} to itself for that. No
+ * metric with {@code -Djdk.trackAllThreads=false}.
  */
 public final class AliveVirtualThreads implements Meters {
 

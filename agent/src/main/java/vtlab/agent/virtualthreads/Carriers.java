@@ -5,8 +5,8 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * How many carriers are alive. From JDK 24 on the scheduler says it itself ({@code jvm_threads_virtual_pool_size_threads});
- * before, compensation can have started more than its parallelism.
+ * The number of carriers that are alive. From JDK 24 on the scheduler says it itself
+ * ({@code jvm_threads_virtual_pool_size_threads}); before, compensation can have started more than its parallelism.
  */
 public final class Carriers implements Meters {
 

@@ -12,8 +12,8 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * Virtual threads that kept their carrier while they waited: how often and how long, in all and by the place in the code
- * that had them wait; and those that the scheduler did not take. Flight Recorder delivers once a second.
+ * Virtual threads that kept their carrier while they waited: how often and how long, in all and by the place in the
+ * code where they waited; and those that the scheduler did not take. Flight Recorder delivers once a second.
  * <p>
  * Flight Recorder applies the lowest threshold of all recordings, and shows every event to every stream: Micrometer's
  * binder, which asks for 20 ms, then counts the same pinnings as this does.
@@ -21,11 +21,12 @@ import vtlab.agent.page.Page;
 public final class PinnedThreads implements Meters, AutoCloseable {
 
 	/**
-	 * It also bounds the cost: a carrier can be pinned for 1 ms no more than 1,000 times a second.
+	 * The default threshold. It also bounds the cost: a carrier can be pinned for 1 ms no more than 1,000 times a
+	 * second.
 	 */
 	public static final Duration THRESHOLD = Duration.ofMillis(1);
 
-	/** Each is a time series. */
+	/** The most places to tell apart: each is a time series. */
 	static final int MOST_PLACES = 20;
 
 	private static final String PINNED = "jdk.VirtualThreadPinned";
@@ -40,12 +41,12 @@ public final class PinnedThreads implements Meters, AutoCloseable {
 
 	private final AtomicLong submitFailed = new AtomicLong();
 
-	/** The stream's own thread adds to it. */
+	/** Totals by place. The stream's own thread adds to them. */
 	private final Map<Place, Total> places = new ConcurrentHashMap<>();
 
 	/**
-	 * Counts nothing before it {@linkplain #run() runs}.
-	 * @param threshold pinnings that take no longer are not counted
+	 * Creates a counter that counts nothing before it {@linkplain #run() runs}.
+	 * @param threshold the shortest pinning to be counted
 	 */
 	public PinnedThreads(Duration threshold) {
 		this.stream.setReuse(true);
@@ -54,11 +55,11 @@ public final class PinnedThreads implements Meters, AutoCloseable {
 		this.stream.enable(SUBMIT_FAILED);
 		this.stream.onEvent(PINNED, this::count);
 		this.stream.onEvent(SUBMIT_FAILED, (event) -> this.submitFailed.incrementAndGet());
-		threshold(threshold);
+		setThreshold(threshold);
 	}
 
-	/** Another threshold from now on. */
-	public void threshold(Duration threshold) {
+	/** Sets another threshold, from now on. */
+	public void setThreshold(Duration threshold) {
 		this.stream.enable(PINNED).withThreshold(threshold).withStackTrace();
 	}
 
@@ -86,14 +87,15 @@ public final class PinnedThreads implements Meters, AutoCloseable {
 		writePlaces(page);
 	}
 
-	/** The same by place alone. */
+	/** Writes the pinnings by place alone. */
 	public void writePlaces(Page page) {
 		this.places.forEach((place, total) -> {
 			String[] labels = { "class", place.className(), "line", place.line() };
-			page.counter("jvm_threads_virtual_pinned_at_total", "Virtual threads pinned, by the line of code that waited",
-					total.count, labels);
+			page.counter("jvm_threads_virtual_pinned_at_total",
+					"Virtual threads pinned, by the line of code that waited", total.count, labels);
 			page.counter("jvm_threads_virtual_pinned_at_seconds_total",
-					"Time that virtual threads were pinned, in all, by the line of code that waited", total.seconds, labels);
+					"Time that virtual threads were pinned, in all, by the line of code that waited", total.seconds,
+					labels);
 		});
 	}
 
@@ -109,7 +111,7 @@ public final class PinnedThreads implements Meters, AutoCloseable {
 		this.all.add(event.getDuration());
 	}
 
-	/** Pinnings. One thread adds, any may read. */
+	/** Number and duration of pinnings. One thread adds, any may read. */
 	private static final class Total {
 
 		private volatile long count;

@@ -12,7 +12,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * The scheduler of virtual threads: its MXBean from JDK 24 on. Before, the pool that it is, of which that MXBean would
+ * The scheduler of virtual threads: its MXBean from JDK 24 on. Before, the pool behind it, from which that MXBean would
  * read the same; the agent has opened {@code java.lang} to itself for that.
  */
 interface Scheduler {
@@ -25,7 +25,7 @@ interface Scheduler {
 
 	double queued();
 
-	/** Empty where the JVM lets nobody see it. */
+	/** Returns the scheduler; empty where the JVM lets nobody see it. */
 	static Optional<Scheduler> ofThisJvm() {
 		return bean().or(Scheduler::pool);
 	}
@@ -54,7 +54,7 @@ interface Scheduler {
 		}
 	}
 
-	/** By its MXBean, which JDK 21 to compile with does not have. */
+	/** The scheduler by its MXBean, which JDK 21 to compile with does not have. */
 	final class Bean implements Scheduler {
 
 		private final Object bean;
@@ -101,7 +101,7 @@ interface Scheduler {
 
 	}
 
-	/** By the pool itself. */
+	/** The scheduler by the pool itself. */
 	record Pool(ForkJoinPool pool) implements Scheduler {
 
 		@Override

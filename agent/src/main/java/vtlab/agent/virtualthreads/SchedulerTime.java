@@ -7,7 +7,7 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * For how long virtual threads were on a carrier, and ready without one: a gauge read once a second misses both.
+ * The time that virtual threads were on a carrier, and ready without one: a gauge read once a second misses both.
  */
 public final class SchedulerTime implements Meters {
 
@@ -23,8 +23,8 @@ public final class SchedulerTime implements Meters {
 			this.scheduler = Scheduler.ofThisJvm();
 		}
 		if (this.scheduler.isPresent()) {
-			page.counter("jvm_threads_virtual_mounted_seconds_total", "Time that virtual threads were on a carrier, in all",
-					this.mounted.value());
+			page.counter("jvm_threads_virtual_mounted_seconds_total",
+					"Time that virtual threads were on a carrier, in all", this.mounted.value());
 			page.counter("jvm_threads_virtual_queued_seconds_total",
 					"Time that virtual threads were ready and without a carrier, in all", this.queued.value());
 		}

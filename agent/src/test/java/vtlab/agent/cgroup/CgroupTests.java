@@ -3,12 +3,11 @@ package vtlab.agent.cgroup;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.regex.Pattern;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import vtlab.agent.page.Page;
+import vtlab.testing.ScrapedMetrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
@@ -163,22 +162,13 @@ class CgroupTests {
 		assertThat(scrape(cgroup).lines().filter((line) -> !line.startsWith("#"))).containsExactlyInAnyOrder(
 				"cgroup_cpu_limit_cores 0.5", "cgroup_cpu_periods_total 40.0", "cgroup_cpu_throttled_periods_total 7.0",
 				"cgroup_cpu_throttled_time_seconds_total 1.5", "cgroup_memory_limit_bytes 2000.0");
-		assertThat(namesOfExpressions()).hasSize(5)
+		assertThat(ScrapedMetrics.namesThatVtlabReads()).filteredOn((name) -> name.startsWith("cgroup_"))
+			.hasSize(5)
 			.allSatisfy((name) -> assertThat(scrape(cgroup)).containsPattern("(?m)^" + name + " "));
 		Files.delete(this.root.resolve("sys/fs/cgroup/a/cpu.stat"));
 		Files.delete(this.root.resolve("sys/fs/cgroup/a/memory.max"));
 		assertThat(scrape(cgroup)).contains("cgroup_cpu_limit_cores 0.5")
 			.doesNotContain("cgroup_cpu_periods_total", "cgroup_memory_limit_bytes");
-	}
-
-	/** Under which vtlab reads them. */
-	private static List<String> namesOfExpressions() throws IOException {
-		return Pattern.compile("(cgroup_\\w+)\\{variant!=")
-			.matcher(Files.readString(Path.of("../helm/files/rules.json")))
-			.results()
-			.map((match) -> match.group(1))
-			.distinct()
-			.toList();
 	}
 
 	private static String scrape(Cgroup cgroup) {

@@ -37,9 +37,10 @@ final class HikariService {
 		}
 	}
 
-	/** An object whose methods answer with that, or with what is zero or true. */
+	/** Returns an object whose methods answer with that, or with what is zero or true. */
 	private static <T> T answering(Class<T> type, Object answer) {
-		return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] { type }, (proxy, method, values) -> {
+		Class<?>[] types = { type };
+		return type.cast(Proxy.newProxyInstance(type.getClassLoader(), types, (proxy, method, values) -> {
 			Class<?> result = method.getReturnType();
 			if (result == boolean.class) {
 				return method.getName().equals("isValid");

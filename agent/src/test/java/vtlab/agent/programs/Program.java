@@ -4,8 +4,8 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 
 /**
- * What every program in a JVM with the agent does: says that it is ready, and works off lines of its input until that is
- * closed.
+ * The frame of every program in a JVM with the agent: it says that it is ready, and works off lines of its input until
+ * that is closed.
  */
 final class Program {
 
@@ -13,6 +13,7 @@ final class Program {
 	}
 
 	/**
+	 * Serves the lines of the input.
 	 * @param about what the test is to know, such as a port
 	 */
 	static void serve(Object about, Action action) throws Exception {
@@ -25,7 +26,7 @@ final class Program {
 		Runtime.getRuntime().halt(0);
 	}
 
-	/** What a line of the input has it do. */
+	/** The action that a line of the input asks for. */
 	@FunctionalInterface
 	interface Action {
 

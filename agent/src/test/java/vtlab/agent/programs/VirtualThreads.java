@@ -4,7 +4,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-import vtlab.agent.virtualthreads.Pinning;
+import vtlab.testing.Pinning;
 
 /** Seven virtual threads that wait for ever, three of them of an executor; pins another at each line of its input. */
 final class VirtualThreads {

@@ -11,13 +11,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import vtlab.agent.page.Page;
+import vtlab.testing.Pinning;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.DOUBLE;
 import static org.awaitility.Awaitility.await;
 
 /**
- * Flight Recorder delivers once a second, in no particular order. On a busy machine little of the five milliseconds can be
- * left when a thread gets to wait, too little to be counted, therefore they pin again and again.
+ * Flight Recorder delivers once a second, in no particular order. On a busy machine little of the five milliseconds can
+ * be left when a thread gets to wait, too little to be counted, therefore they pin again and again.
  */
 class PinnedThreadsTests {
 
@@ -40,7 +42,7 @@ class PinnedThreadsTests {
 		await().untilAsserted(() -> {
 			Thread.ofVirtual().start(Pinning::fiveMilliseconds).join();
 			assertThat(lines()).anyMatch((line) -> line.startsWith(
-					COUNT + "\"vtlab.agent.virtualthreads.Pinning$Sleeper\",line=\"" + lineOf("Thread.sleep(5)") + "\"} "));
+					COUNT + "\"vtlab.testing.Pinning$Sleeper\",line=\"" + lineOf("Thread.sleep(5)") + "\"} "));
 		});
 	}
 
@@ -53,7 +55,8 @@ class PinnedThreadsTests {
 			}
 			assertThat(lines()).filteredOn((line) -> line.startsWith(COUNT + "\"other\""))
 				.singleElement()
-				.satisfies((line) -> assertThat(Double.parseDouble(line.substring(line.lastIndexOf(' ')))).isGreaterThanOrEqualTo(5));
+				.extracting((line) -> Double.parseDouble(line.substring(line.lastIndexOf(' '))), DOUBLE)
+				.isGreaterThanOrEqualTo(5);
 		});
 		assertThat(lines()).filteredOn((line) -> line.startsWith(COUNT)).hasSizeBetween(20, 21);
 	}
@@ -65,7 +68,7 @@ class PinnedThreadsTests {
 	}
 
 	private static String lineOf(String code) {
-		try (Stream<String> lines = Files.lines(Path.of("src/test/java/vtlab/agent/virtualthreads/Pinning.java"))) {
+		try (Stream<String> lines = Files.lines(Path.of("src/shared-test/java/vtlab/testing/Pinning.java"))) {
 			List<String> all = lines.toList();
 			return IntStream.range(0, all.size())
 				.filter((index) -> all.get(index).contains(code))

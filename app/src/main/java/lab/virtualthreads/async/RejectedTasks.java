@@ -8,7 +8,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
 
 /**
- * Counts the tasks that a pool rejects, beside the meters that Spring Boot gives to it.
+ * A counter of the tasks that a pool rejects, beside the meters that Spring Boot gives to it.
  */
 class RejectedTasks extends ThreadPoolExecutor.AbortPolicy implements MeterBinder {
 

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import lab.virtualthreads.async.RunTasks.Done;
 
 /**
- * How the tasks of one request ran.
+ * The outcome of one request's tasks.
  *
  * @param tasks how many tasks
  * @param executor the executor that they ran on
@@ -19,7 +19,8 @@ record RunAnswer(int tasks, String executor, @JsonProperty("isVirtual") boolean 
 		long total) {
 
 	static RunAnswer of(RunExecutor executor, List<Done> done, double seconds) {
-		return new RunAnswer(done.size(), executor.toString(), done.stream().map(Done::thread).allMatch(Thread::isVirtual),
+		return new RunAnswer(done.size(), executor.toString(),
+				done.stream().map(Done::thread).allMatch(Thread::isVirtual),
 				done.stream().map(Done::thread).distinct().count(), seconds,
 				done.stream().mapToLong(Done::result).sum());
 	}

@@ -20,10 +20,10 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The workloads of {@code @Async}: {@code GET /run/cpu?executor=bounded&limit=100000} has many tasks count the primes up
- * to a limit, {@code GET /run/io?executor=virtual} has them read a file of the class path, and both wait for all.
- * {@code lab.run.executor} and {@code lab.run.tasks} are those of requests that name none. One task up to 1,000,000 takes
- * about a tenth of a second of CPU.
+ * The workloads of {@code @Async}: {@code GET /run/cpu?executor=bounded&limit=100000} has many tasks count the primes
+ * up to a limit, {@code GET /run/io?executor=virtual} has them read a file of the class path, and both wait for all.
+ * {@code lab.run.executor} and {@code lab.run.tasks} are those of requests that name none. One task up to 1,000,000
+ * takes about a tenth of a second of CPU.
  * <p>
  * Where the bounded pool rejects a task the answer is 503. Then, as when the request is interrupted, its tasks are
  * cancelled: those in the queue end as soon as a thread takes them, those that run continue to their end.

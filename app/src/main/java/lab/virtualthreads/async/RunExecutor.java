@@ -13,7 +13,7 @@ enum RunExecutor {
 	/** A new virtual thread for each task. */
 	VIRTUAL;
 
-	/** As requests name it. */
+	/** Returns the name that requests use. */
 	@Override
 	public String toString() {
 		return name().toLowerCase(Locale.ROOT);

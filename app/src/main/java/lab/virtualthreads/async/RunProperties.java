@@ -21,8 +21,9 @@ import org.springframework.validation.annotation.Validated;
  */
 @Validated
 @ConfigurationProperties(prefix = "lab.run", ignoreUnknownFields = false)
-record RunProperties(@DefaultValue("1000") @Range(min = 1, max = 10_000) int tasks, @DefaultValue("50") @Min(1) int core,
-		@DefaultValue("100") int max, @DefaultValue("1000") @Min(0) int queue, @Nullable RunExecutor executor) {
+record RunProperties(@DefaultValue("1000") @Range(min = 1, max = 10_000) int tasks,
+		@DefaultValue("50") @Min(1) int core, @DefaultValue("100") int max,
+		@DefaultValue("1000") @Min(0) int queue, @Nullable RunExecutor executor) {
 
 	@AssertTrue(message = "lab.run.max must be at least lab.run.core")
 	boolean isMaxAtLeastCore() {

@@ -41,7 +41,7 @@ class RunTasks {
 		return CompletableFuture.completedFuture(new Done(Thread.currentThread(), result));
 	}
 
-	/** How many primes there are up to a limit. Trial division, not a sieve: CPU without memory. */
+	/** Counts the primes up to a limit, by trial division and not by a sieve: CPU without memory. */
 	private static long countPrimes(int limit) {
 		long primes = (limit >= 2) ? 1 : 0;
 		for (int number = 3; number <= limit; number += 2) {
@@ -61,7 +61,7 @@ class RunTasks {
 		return true;
 	}
 
-	/** Reads the whole file, anew each time, and says how many bytes it has. */
+	/** Reads the whole file, anew each time, and returns how many bytes it has. */
 	private static long readFile() {
 		try (InputStream file = FILE.getInputStream()) {
 			return file.readAllBytes().length;
@@ -71,9 +71,7 @@ class RunTasks {
 		}
 	}
 
-	/**
-	 * What a task leaves behind.
-	 */
+	/** The result of a task. */
 	record Done(Thread thread, long result) {
 
 	}

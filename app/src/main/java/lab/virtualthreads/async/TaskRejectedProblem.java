@@ -11,6 +11,7 @@ import org.springframework.web.ErrorResponseException;
 class TaskRejectedProblem extends ErrorResponseException {
 
 	/**
+	 * Creates the problem document of a request.
 	 * @param accepted how many tasks of the request were accepted before
 	 * @param tasks how many it has
 	 */

@@ -6,7 +6,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the time of each task on an executor, beside the meters that Spring Boot gives to it, and under the name that
+ * A timer of each task on an executor, beside the meters that Spring Boot gives to it, and under the name that
  * Micrometer's own timer has.
  */
 class TaskTimes implements MeterBinder {
@@ -27,7 +27,10 @@ class TaskTimes implements MeterBinder {
 			.register(registry);
 	}
 
-	/** A decorator of tasks. No {@code TaskDecorator}: Spring Boot would have its own executor use that. */
+	/**
+	 * Decorates a task so that its time is taken. Not by a {@code TaskDecorator}: Spring Boot would have its own
+	 * executor use that.
+	 */
 	Runnable timed(Runnable task) {
 		Timer timer = this.timer;
 		return (timer != null) ? timer.wrap(task) : task;

@@ -48,14 +48,18 @@ class DatabaseConfiguration {
 		return pool;
 	}
 
-	/** By the class path: a class from an ahead-of-time cache says where its jar was when the cache was trained. */
+	/**
+	 * Finds the folder by the class path: a class from an ahead-of-time cache says where its jar was when the cache was
+	 * trained.
+	 */
 	private static Path besideTheJar() {
 		String first = System.getProperty("java.class.path").split(File.pathSeparator, 2)[0];
 		return Path.of(first).toAbsolutePath().resolveSibling("drivers");
 	}
 
 	/**
-	 * MyBatis's own would ask the database for its name when it fails, through the very pool that cannot reach it.
+	 * Creates the template with a translator that asks nothing. MyBatis's own would ask the database for its name when
+	 * it fails, through the very pool that cannot reach it.
 	 */
 	@Bean
 	SqlSessionTemplate sqlSessionTemplate(SqlSessionFactory factory) {
@@ -63,14 +67,12 @@ class DatabaseConfiguration {
 				new MyBatisExceptionTranslator(SQLExceptionSubclassTranslator::new, false));
 	}
 
-	/**
-	 * The connections that the pool is filled with.
-	 */
+	/** The source of the connections that fill the pool. */
 	private static final class Connections extends SimpleDriverDataSource {
 
 		/**
-		 * Where nothing answers at all, the operating system alone would keep trying for two minutes. It goes before a
-		 * connectTimeout of the URL.
+		 * The time limit for making a connection, which goes before a connectTimeout of the URL. Where nothing answers
+		 * at all, the operating system alone would keep trying for two minutes.
 		 */
 		private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
 
@@ -81,7 +83,7 @@ class DatabaseConfiguration {
 			setConnectionProperties(properties);
 		}
 
-		/** HikariCP's close waits for so long for a connection that is being made, and warns if this says 0. */
+		/** Returns how long HikariCP's close waits for a connection that is being made; it warns if this says 0. */
 		@Override
 		public int getLoginTimeout() {
 			return (int) CONNECT_TIMEOUT.toSeconds();

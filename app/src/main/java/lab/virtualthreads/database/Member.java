@@ -1,11 +1,11 @@
 package lab.virtualthreads.database;
 
 /**
- * What the answers tell of a member. The account is a hash, and that of the password never leaves the database.
+ * The part of a member that answers show. The account is a hash, and that of the password never leaves the database.
  */
 record Member(long id, String name, String account) {
 
-	/** How many members data.sql fills the table with: their ids go from 1 to it. */
+	/** The number of members with which data.sql fills the table: their ids go from 1 to it. */
 	static final int COUNT = 100;
 
 }

@@ -12,8 +12,8 @@ interface MemberMapper {
 	Optional<Member> find(long id);
 
 	/**
-	 * The same, after a wait in the database that holds the connection.
-	 * @param seconds how long, from 0
+	 * Finds a member after a wait in the database that holds the connection.
+	 * @param seconds the wait, from 0
 	 */
 	// In the list of columns, where it is evaluated once; a condition may be more often.
 	@Select("select id, name, account, sleep(#{seconds}) from lab_member where id = #{id}")

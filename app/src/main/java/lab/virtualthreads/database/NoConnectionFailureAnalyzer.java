@@ -6,7 +6,7 @@ import org.springframework.core.NestedExceptionUtils;
 import org.springframework.jdbc.CannotGetJdbcConnectionException;
 
 /**
- * Says in a few lines why the application does not start without its database.
+ * An explanation, in a few lines, why the application does not start without its database.
  */
 class NoConnectionFailureAnalyzer extends AbstractFailureAnalyzer<CannotGetJdbcConnectionException> {
 

@@ -4,8 +4,8 @@ import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
 /**
- * Says in a few lines that there is no driver for such a database. Without its URL, which may hold a password: Spring
- * Boot prints every value that it knows from a property.
+ * An explanation, in a few lines, that there is no driver for such a database. It leaves out the URL, which may hold a
+ * password: Spring Boot prints every value that it knows from a property.
  */
 class OtherDatabaseFailureAnalyzer
 		extends AbstractFailureAnalyzer<OtherDatabaseFailureAnalyzer.OtherDatabaseException> {
@@ -16,7 +16,7 @@ class OtherDatabaseFailureAnalyzer
 				"Set spring.datasource.url to jdbc:mysql://HOST:PORT/NAME (for a MariaDB, too).", cause);
 	}
 
-	/** The URL is of another database. */
+	/** Thrown where the URL is of another database. */
 	static class OtherDatabaseException extends RuntimeException {
 
 		OtherDatabaseException() {

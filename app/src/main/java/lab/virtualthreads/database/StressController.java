@@ -58,7 +58,7 @@ class StressController {
 		return this.members;
 	}
 
-	/** A table that another program changed may have gaps. */
+	/** Returns the member, or answers 404: a table that another program changed may have gaps. */
 	private static Member orNotFound(Optional<Member> member) {
 		return member.orElseThrow(() -> new ResponseStatusException(HttpStatus.NOT_FOUND, "No member has that id"));
 	}

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import tools.jackson.databind.JsonNode;
 
 /**
- * What came of a call.
+ * The outcome of a call.
  *
  * @param isVirtual whether a virtual thread waited for it here
  * @param downstream what the downstream answered

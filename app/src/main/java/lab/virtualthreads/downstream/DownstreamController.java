@@ -20,8 +20,8 @@ import org.springframework.web.client.RestClientException;
 
 /**
  * The workload that waits for another service: {@code GET /downstream?duration=1s} calls {@code /thread} of a second
- * process of this application at {@code lab.downstream.url}, over a connection of a pool. Errors are 502, 503 and 504 (see
- * {@link DownstreamProblem}).
+ * process of this application at {@code lab.downstream.url}, over a connection of a pool. Errors are 502, 503 and 504
+ * (see {@link DownstreamProblem}).
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)
@@ -45,7 +45,8 @@ class DownstreamController {
 		if (this.client == null) {
 			throw DownstreamProblem.noUrl();
 		}
-		return new DownstreamAnswer(Thread.currentThread().isVirtual(), call(this.client, duration.next(Wait.MOST_SECONDS)));
+		JsonNode answer = call(this.client, duration.next(Wait.MOST_SECONDS));
+		return new DownstreamAnswer(Thread.currentThread().isVirtual(), answer);
 	}
 
 	private JsonNode call(RestClient client, Duration duration) throws InterruptedException {

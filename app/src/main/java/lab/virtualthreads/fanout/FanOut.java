@@ -82,9 +82,7 @@ record FanOut(int tasks, Set<Thread> threads, double seconds, String digest) {
 
 	}
 
-	/**
-	 * What a task leaves behind.
-	 */
+	/** The result of a task. */
 	record Done(Thread thread, String digest) {
 
 	}

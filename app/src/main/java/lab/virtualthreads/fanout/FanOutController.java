@@ -14,11 +14,11 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The workload of a request that has its work done by others: {@code GET /fan-out?tasks=500&duration=50ms&executor=pool8}
- * runs that many tasks on that executor ({@code pool8}, {@code pool200}, {@code processors} or {@code virtual}) and waits
- * for all. {@code lab.fan-out.executor} is the executor of requests that name none. Each task waits for {@code duration},
- * then computes a hash chain of {@code iterations}. All bounds at once take minutes: a pool of 8 works through 1000 waits
- * of 1 s in 125 s.
+ * The workload of a request whose work is done by others: {@code GET /fan-out?tasks=500&duration=50ms&executor=pool8}
+ * runs that many tasks on that executor ({@code pool8}, {@code pool200}, {@code processors} or {@code virtual}) and
+ * waits for all. {@code lab.fan-out.executor} is the executor of requests that name none. Each task waits for
+ * {@code duration}, then computes a hash chain of {@code iterations}. All bounds at once take minutes: a pool of 8
+ * works through 1000 waits of 1 s in 125 s.
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)

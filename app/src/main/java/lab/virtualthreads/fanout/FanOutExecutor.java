@@ -22,9 +22,7 @@ enum FanOutExecutor {
 	/** A new virtual thread for each task. */
 	VIRTUAL;
 
-	/**
-	 * A new one. The threads of a pool start with its first tasks, and hold no JVM up that wants to end.
-	 */
+	/** Creates an executor. The threads of a pool start with its first tasks, and hold no JVM up that wants to end. */
 	ExecutorService create() {
 		ThreadFactory threads = Thread.ofPlatform().daemon().name("fan-out-" + this + "-", 0).factory();
 		return switch (this) {
@@ -35,7 +33,7 @@ enum FanOutExecutor {
 		};
 	}
 
-	/** As requests and benchmarks name it. */
+	/** Returns the name that requests and benchmarks use. */
 	@Override
 	public String toString() {
 		return name().toLowerCase(Locale.ROOT);

@@ -23,7 +23,7 @@ class FanOutExecutors implements MeterBinder, DisposableBean {
 
 	private final Map<FanOutExecutor, ExecutorService> executors = new EnumMap<>(FanOutExecutor.class);
 
-	/** The same once there are meters: they take the time of each task, too. */
+	/** Executors that also take the time of each task, once there are meters. */
 	private final Map<FanOutExecutor, ExecutorService> timed = new ConcurrentHashMap<>();
 
 	FanOutExecutors() {

@@ -13,10 +13,10 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 
 /**
- * Has the management port served by platform threads, whichever variant on Tomcat this is (for the other see
- * {@link ReactiveManagement}). On virtual threads its requests would queue for a carrier behind those of the workload:
- * with one carrier and a CPU-bound workload a scrape took seconds, and the variant went unmeasured just when it was
- * busiest.
+ * The configuration that serves the management port on platform threads, whichever variant on Tomcat this is (for the
+ * other see {@link ReactiveManagement}). On virtual threads its requests would queue for a carrier behind those of the
+ * workload: with one carrier and a CPU-bound workload a scrape took seconds, and the variant went unmeasured just when
+ * it was busiest.
  */
 @ManagementContextConfiguration(value = ManagementContextType.CHILD, proxyBeanMethods = false)
 @ConditionalOnWebApplication(type = Type.SERVLET)
@@ -27,7 +27,7 @@ class ManagementThreads {
 		return new Customizer();
 	}
 
-	/** After Boot's own, which hands Tomcat an executor of virtual threads. */
+	/** A customizer that comes after Boot's own, which hands Tomcat an executor of virtual threads. */
 	@Order(Ordered.LOWEST_PRECEDENCE)
 	private static final class Customizer implements WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> {
 

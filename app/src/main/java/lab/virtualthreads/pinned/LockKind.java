@@ -1,6 +1,6 @@
 package lab.virtualthreads.pinned;
 
-/** What a request holds while it waits. */
+/** The lock that a request holds while it waits. */
 enum LockKind {
 
 	/** The monitor of an object ({@code synchronized}), which pins a virtual thread before JDK 24. */

@@ -38,8 +38,8 @@ final class LockedOut {
 	}
 
 	/**
-	 * Takes the time-out at most, longer only while other work keeps all carriers, and leaves no thread behind. Only for
-	 * a platform thread: a virtual thread could not continue either.
+	 * Runs the threads. It takes the time-out at most, longer only while other work keeps all carriers, and leaves no
+	 * thread behind. Only for a platform thread: a virtual thread could not continue either.
 	 */
 	LockedOutAnswer run() throws InterruptedException {
 		List<Thread> started = new ArrayList<>();
@@ -99,7 +99,7 @@ final class LockedOut {
 		return this.deadline - System.nanoTime();
 	}
 
-	/** As documented in {@link Thread}. */
+	/** Returns a property of the scheduler, as documented in {@link Thread}. */
 	private static int schedulerProperty(String name, int byDefault) {
 		return Integer.getInteger("jdk.virtualThreadScheduler." + name, byDefault);
 	}

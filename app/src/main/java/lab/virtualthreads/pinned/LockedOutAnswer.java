@@ -1,7 +1,7 @@
 package lab.virtualthreads.pinned;
 
 /**
- * Whether the threads of a {@link LockedOut} got their lock.
+ * The answer whether the threads of a {@link LockedOut} got their lock.
  *
  * @param finished whether all of them did, in time
  * @param threads how many wanted it

@@ -19,10 +19,10 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * {@code GET /locked-out?timeout=2s} says whether virtual threads can lock each other out (see {@link LockedOut}). Where
- * they can, before JDK 24, no virtual thread of this process gets a carrier until the time-out, the requests of the
- * variant {@code virtual} included; then all continue. A busy machine needs a second to start the threads. One request at a
- * time: others get 409. 503 when the carriers were too busy to show anything.
+ * The workload {@code GET /locked-out?timeout=2s}, which says whether virtual threads can lock each other out (see
+ * {@link LockedOut}). Where they can, before JDK 24, no virtual thread of this process gets a carrier until the
+ * time-out, the requests of the variant {@code virtual} included; then all continue. A busy machine needs a second to
+ * start the threads. One request at a time: others get 409. 503 when the carriers were too busy to show anything.
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)

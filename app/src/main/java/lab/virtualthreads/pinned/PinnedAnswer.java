@@ -3,7 +3,7 @@ package lab.virtualthreads.pinned;
 import com.fasterxml.jackson.annotation.JsonProperty;
 
 /**
- * How a request waited.
+ * The way in which a request waited.
  *
  * @param isVirtual whether it was on a virtual thread
  * @param lock what it held meanwhile: {@code monitor} or {@code reentrant}

@@ -34,7 +34,8 @@ class PinnedController {
 	}
 
 	@GetMapping(path = "/pinned", produces = MediaType.APPLICATION_JSON_VALUE)
-	PinnedAnswer pinned(HttpServletRequest request, @RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration,
+	PinnedAnswer pinned(HttpServletRequest request,
+			@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration,
 			@RequestParam(required = false) @Nullable LockKind lock) throws InterruptedException {
 		LockKind kind = ParameterException.requireNonNull("lock", lock, this.properties.lock());
 		switch (kind) {
@@ -44,9 +45,12 @@ class PinnedController {
 		return new PinnedAnswer(Thread.currentThread().isVirtual(), kind.name().toLowerCase(Locale.ROOT));
 	}
 
-	/** The JIT compiler would leave out the monitor of an object that no other thread can see, and nothing would pin. */
-	private static void sleepInMonitor(HttpServletRequest ofTheRequest, Duration duration) throws InterruptedException {
-		synchronized (ofTheRequest) {
+	/**
+	 * Waits in the monitor of an object that other threads can see. The JIT compiler would leave out that of any other
+	 * object, and nothing would pin.
+	 */
+	private static void sleepInMonitor(HttpServletRequest shared, Duration duration) throws InterruptedException {
+		synchronized (shared) {
 			Thread.sleep(duration);
 		}
 	}

@@ -52,8 +52,9 @@ class AgentMetrics implements MultiCollector {
 		CounterSnapshot.Builder builder = CounterSnapshot.builder()
 			.name(family.name().replaceFirst("_total$", ""))
 			.help(family.help());
-		family.samples()
-			.forEach((sample) -> builder.dataPoint(new CounterDataPointSnapshot(sample.value(), labels(sample), null, 0L)));
+		for (Sample sample : family.samples()) {
+			builder.dataPoint(new CounterDataPointSnapshot(sample.value(), labels(sample), null, 0L));
+		}
 		return builder.build();
 	}
 

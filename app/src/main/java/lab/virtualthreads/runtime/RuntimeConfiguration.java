@@ -55,12 +55,12 @@ class RuntimeConfiguration {
 			return sampler;
 		}
 
-		/** Without the sampler's: by its metric vtlab knows a service that has the agent. */
+		/** Creates the agent's metrics but the sampler's: by its metric vtlab knows a service that has the agent. */
 		@Bean
 		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, SchedulerTime schedulerTime,
 				ObjectProvider<PrometheusRegistry> registries) {
-			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(), new ClassArchives(), new Carriers(),
-					pinned::writePlaces, schedulerTime));
+			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(),
+					new ClassArchives(), new Carriers(), pinned::writePlaces, schedulerTime));
 			registries.ifAvailable((registry) -> registry.register(metrics));
 			return metrics;
 		}

@@ -17,7 +17,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
 /**
- * Logs, in one line, what a measurement of this process depends on.
+ * The log line at start-up with what a measurement of this process depends on.
  */
 @Component
 class StartupLine {

@@ -19,7 +19,8 @@ import org.springframework.web.bind.annotation.RestController;
 class SleepController {
 
 	@GetMapping(path = "/thread", produces = MediaType.APPLICATION_JSON_VALUE)
-	SleepAnswer sleep(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration) throws InterruptedException {
+	SleepAnswer sleep(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration)
+			throws InterruptedException {
 		Thread.sleep(duration.next(Wait.MOST_SECONDS));
 		return SleepAnswer.ofCurrentThread();
 	}

@@ -17,7 +17,7 @@ public class ParameterException extends ErrorResponseException {
 	}
 
 	/**
-	 * The value of a parameter, or else the application's default for it.
+	 * Returns the value of a parameter, or else the application's default for it.
 	 * @throws ParameterException where there is neither
 	 */
 	public static <T> T requireNonNull(String parameter, @Nullable T value, @Nullable T byDefault) {

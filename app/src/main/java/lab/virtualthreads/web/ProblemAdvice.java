@@ -15,7 +15,8 @@ import org.springframework.web.bind.annotation.RestControllerAdvice;
 class ProblemAdvice {
 
 	/**
-	 * A wait was cut short: the threads of a server are interrupted only as it stops, so the client may try elsewhere.
+	 * Answers 503 where a wait was cut short: the threads of a server are interrupted only as it stops, so the client
+	 * may try elsewhere.
 	 */
 	@ExceptionHandler
 	ProblemDetail handle(InterruptedException ex) {

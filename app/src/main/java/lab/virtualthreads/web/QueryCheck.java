@@ -23,9 +23,9 @@ import org.springframework.web.method.HandlerMethod;
 import org.springframework.web.method.annotation.HandlerMethodValidationException;
 
 /**
- * Checks the query before every workload, on both servers. A load test that misspells a parameter must not measure
- * something else without saying so: each parameter is there once, with a value, or not at all where it is optional, and
- * no other is. Types and bounds are those of the controller's method.
+ * The check of the query before every workload, on both servers. A load test that misspells a parameter must not
+ * measure something else without saying so: each parameter is there once, with a value, or not at all where it is
+ * optional, and no other is. Types and bounds are those of the controller's method.
  */
 @RestControllerAdvice(annotations = RestController.class)
 // Before Spring Boot's, whose problem documents do not name the parameter.
@@ -76,19 +76,20 @@ class QueryCheck {
 		return parameter.required() && parameter.defaultValue().equals(ValueConstants.DEFAULT_NONE);
 	}
 
-	/** The value is not of the parameter's type. */
+	/** Answers 400 where a value is not of the parameter's type. */
 	@ExceptionHandler
 	ProblemDetail handle(TypeMismatchException ex) {
 		return ParameterException.document(String.valueOf(ex.getPropertyName()),
 				"is '%s', not %s".formatted(ex.getValue(), QueryFormats.describe(ex.getRequiredType())));
 	}
 
-	/** The value is out of its bounds. */
+	/** Answers 400 where a value is out of its bounds. */
 	@ExceptionHandler
 	ProblemDetail handle(HandlerMethodValidationException ex) {
 		ParameterValidationResult result = ex.getParameterValidationResults().getFirst();
 		return ParameterException.document(String.valueOf(result.getMethodParameter().getParameterName()),
-				"is '%s', %s".formatted(result.getArgument(), result.getResolvableErrors().getFirst().getDefaultMessage()));
+				"is '%s', %s".formatted(result.getArgument(),
+						result.getResolvableErrors().getFirst().getDefaultMessage()));
 	}
 
 }

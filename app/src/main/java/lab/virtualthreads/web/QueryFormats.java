@@ -18,14 +18,17 @@ import org.springframework.core.convert.converter.Converter;
 import org.springframework.core.convert.converter.GenericConverter;
 
 /**
- * How a query writes values, on both servers.
+ * The formats of values in a query, on both servers.
  */
 @Configuration(proxyBeanMethods = false)
 class QueryFormats {
 
 	private static final Pattern DRAWN = Pattern.compile("exp\\((.*)\\)");
 
-	/** As Spring Boot writes durations: {@code 50ms}, {@code 5s}, {@code PT5S}; a number alone is milliseconds. */
+	/**
+	 * Converts durations as Spring Boot writes them: {@code 50ms}, {@code 5s}, {@code PT5S}; a number alone is
+	 * milliseconds.
+	 */
 	@Bean
 	Converter<String, Duration> durations() {
 		return new Converter<>() {
@@ -36,7 +39,7 @@ class QueryFormats {
 		};
 	}
 
-	/** A duration, or {@code exp(…)} with one. */
+	/** Converts a duration, or {@code exp(…)} with one. */
 	@Bean
 	Converter<String, Wait> waits() {
 		return new Converter<>() {
@@ -52,7 +55,7 @@ class QueryFormats {
 		return new Wait(DurationStyle.detectAndParse(mean), isDrawn);
 	}
 
-	/** The constants of enums, in lower case. */
+	/** Converts the constants of enums, in lower case. */
 	@Bean
 	GenericConverter lowerCaseConstants() {
 		return new GenericConverter() {
@@ -69,7 +72,7 @@ class QueryFormats {
 		};
 	}
 
-	/** What a value of a type looks like. */
+	/** Describes what a value of a type looks like. */
 	static String describe(@Nullable Class<?> type) {
 		if (type == Duration.class) {
 			return "a duration such as 50ms or 5s, at least 0s";

@@ -26,14 +26,14 @@ public record Wait(Duration mean, boolean isDrawn) {
 		Assert.isTrue(!mean.isNegative(), "A wait cannot be negative");
 	}
 
-	/** Always the same. */
+	/** Returns a wait that is always the same. */
 	public static Wait of(Duration duration) {
 		return new Wait(duration, false);
 	}
 
 	/**
-	 * How long to wait this time.
-	 * @param mostSeconds what is longer is cut to so many seconds
+	 * Returns how long to wait this time.
+	 * @param mostSeconds the longest wait, to which longer ones are cut
 	 */
 	public Duration next(int mostSeconds) {
 		Duration next = this.isDrawn ? draw() : this.mean;
@@ -46,13 +46,13 @@ public record Wait(Duration mean, boolean isDrawn) {
 		return Duration.ofNanos((long) (this.mean.toNanos() * ThreadLocalRandom.current().nextExponential()));
 	}
 
-	/** As requests write it. */
+	/** Returns the wait as requests write it. */
 	@Override
 	public String toString() {
 		return this.isDrawn ? "exp(" + this.mean + ")" : this.mean.toString();
 	}
 
-	/** Has {@link DurationMax} bound the mean. */
+	/** The validator by which {@link DurationMax} bounds the mean. */
 	public static final class MaxValidator implements ConstraintValidator<DurationMax, Wait> {
 
 		private Duration most = Duration.ZERO;

@@ -118,7 +118,7 @@ class RunControllerTests {
 		awaitNoTasks();
 	}
 
-	/** All threads are busy and the queue is empty, so that what a request has queued stays there. */
+	/** Keeps all threads busy and the queue empty, so that what a request has queued stays there. */
 	private void fill(CountDownLatch released) {
 		while (this.bounded.getActiveCount() < 100) {
 			try {

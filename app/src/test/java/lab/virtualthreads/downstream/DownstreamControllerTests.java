@@ -15,6 +15,7 @@ import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 
 import com.sun.net.httpserver.HttpServer;
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import lab.virtualthreads.web.Wait;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
@@ -38,6 +39,8 @@ import static org.awaitility.Awaitility.await;
 class DownstreamControllerTests {
 
 	private static final Duration LONG = Duration.ofMinutes(5);
+
+	private static final Wait SHORT_WAIT = Wait.of(Duration.ofMillis(1));
 
 	private final List<AutoCloseable> opened = new ArrayList<>();
 
@@ -68,8 +71,8 @@ class DownstreamControllerTests {
 		DownstreamController controller = controller(downstream(), 2, LONG, LONG, LONG);
 		SimpleMeterRegistry registry = new SimpleMeterRegistry();
 		new DownstreamConfiguration().downstreamConnectionsMetrics(this.connections).bindTo(registry);
-		assertThat(registry.get("httpcomponents.httpclient.pool.total.max").tag("httpclient", "downstream").gauge().value())
-			.isEqualTo(2);
+		Gauge most = registry.get("httpcomponents.httpclient.pool.total.max").tag("httpclient", "downstream").gauge();
+		assertThat(most.value()).isEqualTo(2);
 		List<FutureTask<DownstreamAnswer>> calls = Stream.generate(() -> call(controller, true)).limit(5).toList();
 		await().untilAsserted(() -> {
 			assertThat(meter(registry, "leased")).isEqualTo(2);
@@ -146,8 +149,8 @@ class DownstreamControllerTests {
 	@Test
 	void answers504WhenTheDownstreamDoesNotAnswer() throws IOException {
 		// Its backlog takes the connection.
-		assertProblem(controller(url(listen(50)), 1, LONG, Duration.ofMillis(100), LONG), 504, "did not answer in 100 ms",
-				"lab.downstream.response-timeout");
+		assertProblem(controller(url(listen(50)), 1, LONG, Duration.ofMillis(100), LONG), 504,
+				"did not answer in 100 ms", "lab.downstream.response-timeout");
 		await().until(() -> this.connections.getTotalStats().getLeased() == 0);
 	}
 
@@ -155,18 +158,19 @@ class DownstreamControllerTests {
 	void answers504WhenTheDownstreamAcceptsNoConnection() throws IOException {
 		ServerSocket server = listen(1);
 		fillBacklog(server);
-		assertProblem(controller("http://127.0.0.1:" + server.getLocalPort(), 1, Duration.ofMillis(100), LONG, LONG), 504,
-				"accepted no connection", "lab.downstream.connect-timeout");
+		String url = "http://127.0.0.1:" + server.getLocalPort();
+		assertProblem(controller(url, 1, Duration.ofMillis(100), LONG, LONG), 504, "accepted no connection",
+				"lab.downstream.connect-timeout");
 	}
 
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
 	void endsWhenInterrupted(boolean virtual) throws Exception {
 		DownstreamController controller = controller(downstream(), 1, LONG, LONG, LONG);
-		FutureTask<DownstreamAnswer> calling = new FutureTask<>(() -> controller.downstream(Wait.of(Duration.ofMillis(1))));
+		FutureTask<DownstreamAnswer> calling = new FutureTask<>(() -> controller.downstream(SHORT_WAIT));
 		Thread caller = start(calling, virtual);
 		await().until(() -> this.connections.getTotalStats().getLeased() == 1);
-		FutureTask<DownstreamAnswer> queueing = new FutureTask<>(() -> controller.downstream(Wait.of(Duration.ofMillis(1))));
+		FutureTask<DownstreamAnswer> queueing = new FutureTask<>(() -> controller.downstream(SHORT_WAIT));
 		Thread queued = start(queueing, virtual);
 		await().until(() -> this.connections.getTotalStats().getPending() == 1);
 		queued.interrupt();
@@ -242,7 +246,7 @@ class DownstreamControllerTests {
 	}
 
 	private static FutureTask<DownstreamAnswer> call(DownstreamController controller, boolean virtual) {
-		FutureTask<DownstreamAnswer> call = new FutureTask<>(() -> controller.downstream(Wait.of(Duration.ofMillis(1))));
+		FutureTask<DownstreamAnswer> call = new FutureTask<>(() -> controller.downstream(SHORT_WAIT));
 		start(call, virtual);
 		return call;
 	}

@@ -37,7 +37,8 @@ public class FanOutBenchmark {
 
 	@Benchmark
 	public Object waits(Waits waits) throws InterruptedException {
-		return FanOut.run(waits.running, waits.tasks, new FanOut.Task(Wait.of(Duration.ofMillis(waits.milliseconds)), 0));
+		Wait wait = Wait.of(Duration.ofMillis(waits.milliseconds));
+		return FanOut.run(waits.running, waits.tasks, new FanOut.Task(wait, 0));
 	}
 
 	@Benchmark

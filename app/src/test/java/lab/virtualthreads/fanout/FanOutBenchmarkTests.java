@@ -12,8 +12,8 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * That JMH finds the benchmarks and each of their settings, and that a pool of 8 makes tasks wait for each other. In this
- * JVM and with few tasks: nothing is measured here.
+ * JMH finds the benchmarks and each of their settings, and a pool of 8 makes tasks wait for each other. In this JVM and
+ * with few tasks: nothing is measured here.
  */
 class FanOutBenchmarkTests {
 

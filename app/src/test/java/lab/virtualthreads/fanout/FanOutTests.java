@@ -41,7 +41,8 @@ class FanOutTests {
 
 	@Test
 	void hasAPoolOfTheSizeOfTheProcessors() throws Exception {
-		FanOut fanOut = FanOut.run(this.executors.get(FanOutExecutor.PROCESSORS), 100, new Task(Wait.of(Duration.ofMillis(1)), 0));
+		FanOut fanOut = FanOut.run(this.executors.get(FanOutExecutor.PROCESSORS), 100,
+				new Task(Wait.of(Duration.ofMillis(1)), 0));
 		assertThat(fanOut.threads()).hasSize(Runtime.getRuntime().availableProcessors())
 			.noneMatch(Thread::isVirtual);
 	}

@@ -21,8 +21,8 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * For the tests of vtlab, where {@code lab.planted.connection} is set: requests that hold a connection of the pool for a
- * short time alone, and for long under load. More connections would not help.
+ * Requests that hold a connection of the pool for a short time alone, and for long under load, for the tests of vtlab,
+ * where {@code lab.planted.connection} is set. More connections would not help.
  */
 @RestController
 @RequestMapping("/planted/connection")
@@ -99,7 +99,7 @@ class PlantedConnectionController {
 		}
 	}
 
-	/** What is done while the connection is held. */
+	/** The work that is done while the connection is held. */
 	private interface Work {
 
 		void with(Connection connection) throws Exception;

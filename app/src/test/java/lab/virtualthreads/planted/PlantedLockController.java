@@ -11,8 +11,8 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * For the tests of vtlab, where {@code lab.planted.lock} is set: {@code GET /planted/lock?duration=20ms} waits with a
- * lock that every request wants, outside of any pool.
+ * A wait with a lock that every request wants, outside of any pool, for the tests of vtlab, where
+ * {@code lab.planted.lock} is set: {@code GET /planted/lock?duration=20ms}.
  */
 @RestController
 @ConditionalOnProperty("lab.planted.lock")

@@ -16,8 +16,8 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * For the tests of vtlab, where {@code lab.planted.live-share} is set: a share of the largest heap (0.7) that is alive
- * from the start on, 0 for none.
+ * A share of the largest heap (0.7) that is alive from the start on, 0 for none, for the tests of vtlab, where
+ * {@code lab.planted.live-share} is set.
  */
 @RestController
 @RequestMapping("/planted/memory")
@@ -26,7 +26,7 @@ class PlantedMemoryController {
 
 	private static final int KILOBYTE = 1024;
 
-	/** Of each piece of what is alive. */
+	/** The size of each piece of what is alive. */
 	private static final int PIECE = 64 * KILOBYTE;
 
 	private final AtomicReferenceArray<byte[]> alive;

@@ -34,7 +34,7 @@ class QueryCheckTests {
 			/thread                                           | duration   | is missing
 			/thread?duration                                  | duration   | is empty
 			/thread?duration=                                 | duration   | is empty
-			/thread?duration=soon                             | duration   | is 'soon', not a duration such as 50ms or 5s
+			/thread?duration=soon | duration | is 'soon', not a duration such as 50ms or 5s
 			/thread?duration=5x                               | duration   | not a duration
 			/thread?duration=1.5s                             | duration   | not a duration
 			/thread?duration=-1s                              | duration   | at least 0s
@@ -45,9 +45,9 @@ class QueryCheckTests {
 			/thread?duration=9223372036854775807d             | duration   | not a duration
 			/thread?duration=PT9223372036854775807H           | duration   | not a duration
 			/thread?duration=exp()                            | duration   | not a duration
-			/thread?duration=exp(soon)                        | duration   | or exp(5s), drawn from an exponential distribution
+			/thread?duration=exp(soon) | duration | or exp(5s), drawn from an exponential distribution
 			/thread?duration=exp(-1s)                         | duration   | at least 0s
-			/thread?duration=exp(61s)                         | duration   | is 'exp(PT1M1S)', must be shorter than or equal to 60 seconds
+			/thread?duration=exp(61s) | duration | is 'exp(PT1M1S)', must be shorter than or equal to 60 seconds
 			/thread?duration=1s&users=5                       | users      | is unknown; known: duration
 			/thread?duration=1s&Duration=1s                   | Duration   | is unknown
 			/thread?duration=1ms&duration=2ms                 | duration   | is repeated: 1ms, 2ms
@@ -66,7 +66,7 @@ class QueryCheckTests {
 			/mixed?duration=61s&iterations=1                  | duration   | 60 seconds
 			/mixed?duration=exp(61s)&iterations=1             | duration   | 60 seconds
 			/fan-out?tasks=5                                  | executor   | is missing
-			/fan-out?tasks=5&executor=pool9                   | executor   | not one of pool8, pool200, processors, virtual
+			/fan-out?tasks=5&executor=pool9 | executor | not one of pool8, pool200, processors, virtual
 			/fan-out?executor=pool8                           | tasks      | is missing
 			/fan-out?tasks=0&executor=pool8                   | tasks      | between 1 and 1000
 			/fan-out?tasks=1001&executor=pool8                | tasks      | between 1 and 1000
@@ -75,7 +75,7 @@ class QueryCheckTests {
 			/fan-out?tasks=5&executor=pool8&duration=-1ms     | duration   | at least 0s
 			/fan-out?tasks=5&executor=pool8&iterations=500001 | iterations | between 0 and 500000
 			/fan-out?tasks=5&executor=pool8&iterations=       | iterations | is empty
-			/fan-out?tasks=5&executor=pool8&iteration=5       | iteration  | is unknown; known: tasks, executor, duration, iterations
+			/fan-out?tasks=5&executor=pool8&iteration=5 | iteration | known: tasks, executor, duration, iterations
 			/run/cpu                                          | executor   | is missing
 			/run/cpu?executor=pool8                           | executor   | not one of bounded, virtual
 			/run/cpu?executor=virtual&limit=0                 | limit      | between 1 and 1000000
@@ -94,7 +94,7 @@ class QueryCheckTests {
 			/locked-out                                       | timeout    | is missing
 			/locked-out?timeout=999ms                         | timeout    | 1 second
 			/locked-out?timeout=11s                           | timeout    | 10 seconds
-			/locked-out?timeout=exp(1s)                       | timeout    | is 'exp(1s)', not a duration such as 50ms or 5s, at least 0s
+			/locked-out?timeout=exp(1s) | timeout | is 'exp(1s)', not a duration such as 50ms or 5s, at least 0s
 			/locked-out?timeout=1s&n=1                        | n          | is unknown
 			/downstream                                       | duration   | is missing
 			/downstream?duration=61s                          | duration   | 60 seconds

@@ -4,8 +4,8 @@ import org.springframework.boot.thread.Threading;
 import org.springframework.core.env.Environment;
 
 /**
- * The kind of thread that serves requests and {@code @Async} methods: {@code spring.threads.virtual.enabled} decides, or
- * {@code application.use-virtual} in its place.
+ * The kind of thread that serves requests and {@code @Async} methods: {@code spring.threads.virtual.enabled} decides,
+ * or {@code application.use-virtual} in its place.
  */
 public enum ThreadKind {
 
@@ -16,7 +16,7 @@ public enum ThreadKind {
 	private static final String PROPERTY = "spring.threads.virtual.enabled";
 
 	/**
-	 * The kind that an environment asks for.
+	 * Returns the kind that an environment asks for.
 	 * @throws IllegalStateException when its two properties contradict each other
 	 */
 	public static ThreadKind of(Environment environment) {

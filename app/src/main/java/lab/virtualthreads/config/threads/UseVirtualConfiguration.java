@@ -14,8 +14,8 @@ import org.springframework.core.task.SimpleAsyncTaskExecutor;
 
 /**
  * The explicit configuration: {@code application.use-virtual=true} does for requests and {@code @Async} methods by two
- * beans what {@code spring.threads.virtual.enabled=true} has Spring Boot do; {@code false}, as if it were not set, leaves
- * both to their pools. The application does not start where the two properties contradict each other.
+ * beans what {@code spring.threads.virtual.enabled=true} has Spring Boot do; {@code false}, as if it were not set,
+ * leaves both to their pools. The application does not start where the two properties contradict each other.
  */
 @Configuration(proxyBeanMethods = false)
 class UseVirtualConfiguration {
@@ -33,7 +33,9 @@ class UseVirtualConfiguration {
 			return (handler) -> handler.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
 		}
 
-		/** Under the name by which Spring MVC looks for it, and that by which {@code @Async} does. */
+		/**
+		 * Creates the executor under the name by which Spring MVC looks for it, and that by which {@code @Async} does.
+		 */
 		@Bean({ "applicationTaskExecutor", "taskExecutor" })
 		SimpleAsyncTaskExecutor applicationTaskExecutor(SimpleAsyncTaskExecutorBuilder builder) {
 			return builder.virtualThreads(true).build();

@@ -1,4 +1,4 @@
 /**
- * Which kind of thread serves requests and {@code @Async} methods.
+ * The kind of thread that serves requests and {@code @Async} methods.
  */
 package lab.virtualthreads.config.threads;

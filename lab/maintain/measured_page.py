@@ -1,0 +1,194 @@
+"""``docs/measured.md``: the figures of real runs, each with its command, machine, date and n.
+
+``python -m maintain.measured_page DIR…`` takes over the runs of results directories into ``docs/measured.json`` and
+writes the page. A run replaces an earlier one of the same experiment under the same limits on the same target. The page
+is made from that file alone (``make generate``), so that it can be checked where the results directories are not.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from maintain.reference.pages import code, page, table
+from vtlab import shipped
+from vtlab.analysis import verdict
+from vtlab.errors import BadInput, LabError
+from vtlab.model import variant
+from vtlab.model.manifest import Manifest
+from vtlab.model.run import Analysis
+from vtlab.report.parts import ratios
+from vtlab.report.words import block_counts, bottlenecks, figures, labels
+from vtlab.report.words.headline import label
+from vtlab.runs.report import analyse_runs, describe_noise
+
+DATA = "docs/measured.json"
+PAGE = "docs/measured.md"
+#: Options that say where a run lies and who watches it: they change no figure.
+_ELSEWHERE = ("--results", "--prometheus-port", "--context")
+_INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR ..."` takes over the figures of a
+results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
+
+The [glossary](reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look."""
+
+
+class Compared(BaseModel):
+    """A comparison of two variants, as a report prints it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str
+    over: str
+    metric: str
+    ratio: str
+    interval: str
+    verdict: str
+
+
+class Measured(BaseModel):
+    """One run. ``variants``: name -> throughput, and what limits it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    experiment: str
+    limits: str
+    target: str
+    command: str
+    machine: str
+    date: str
+    version: str
+    commit: str
+    blocks: int
+    rejected: int
+    comparisons: list[Compared]
+    variants: dict[str, tuple[str, str]]
+    #: Of a variant that is compared with itself: by how much blocks differ.
+    noise: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, bool]:
+        """What a newer run replaces."""
+        return self.experiment, self.limits, self.target, bool(self.noise)
+
+
+def from_analysis(analysis: Analysis) -> Measured:
+    """The figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
+    manifest, v = analysis.run.manifest, analysis.verdict
+    if not v.valid:
+        why = block_counts.why_invalid(analysis)
+        raise BadInput(f"{analysis.run.name}: {why}", "measure it again, or vtlab resume it")
+    pairs = [(pair, pair.verdict.primary_comparison) for pair in verdict.split_by_comparison(analysis)]
+    names = v.variants
+    return Measured(
+        experiment=v.experiment,
+        limits=labels.limits(analysis),
+        target="one machine" if manifest.target == "local" else "Kubernetes",
+        command=shown_command(manifest),
+        machine=_machine(manifest),
+        date=figures.utc(manifest.started),
+        version=manifest.versions.get("vtlab", ""),
+        commit=manifest.commit[:7],
+        blocks=v.n,
+        rejected=len(v.rejected),
+        comparisons=[
+            Compared(
+                of=c.of,
+                over=c.over,
+                metric=labels.metric(c.metric),
+                ratio=ratios.ratio_cell(c),
+                interval=figures.interval(c.low, c.high),
+                verdict=label(pair),
+            )
+            for pair, c in pairs
+        ],
+        variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
+        noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
+    )
+
+
+def shown_command(manifest: Manifest) -> str:
+    """The command of a run, without where its results lie and who watches it."""
+    parts = shlex.split(manifest.command)
+    elsewhere = {i + j for i, part in enumerate(parts) if part in _ELSEWHERE for j in (0, 1)}
+    return shlex.join(part for i, part in enumerate(parts) if i not in elsewhere)
+
+
+def _machine(manifest: Manifest) -> str:
+    m = manifest.machine
+    cores = f"{m['cores']} cores of {m['cpu']}" if "cores" in m and "cpu" in m else ""
+    parts = [cores, m.get("memory", ""), f"JDK {manifest.versions['java']}" if "java" in manifest.versions else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def read(repository: Path) -> list[Measured]:
+    """What the file has; nothing where it is not there."""
+    path = repository / DATA
+    return TypeAdapter(list[Measured]).validate_json(path.read_bytes()) if path.is_file() else []
+
+
+def merge(known: Sequence[Measured], new: Sequence[Measured]) -> list[Measured]:
+    """Both, by experiment, limits and target; the new ones in place of those that they replace."""
+    by_key = {measured.key: measured for measured in [*known, *new]}
+    return [by_key[key] for key in sorted(by_key)]
+
+
+def document(runs: Sequence[Measured]) -> str:
+    """``docs/measured.json``."""
+    rows: list[dict[str, Any]] = [run.model_dump(mode="json") for run in runs]
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+def text(runs: Sequence[Measured]) -> str:
+    """``docs/measured.md``."""
+    return page("Measured", DATA, _INTRODUCTION, *(_section(run) for run in runs))
+
+
+def _section(run: Measured) -> str:
+    rejected = f", {run.rejected} rejected" if run.rejected else ""
+    facts = [
+        code(run.command),
+        run.target,
+        run.machine,
+        run.date,
+        f"vtlab {run.version} ({run.commit})",
+        f"n = {run.blocks} block{'' if run.blocks == 1 else 's'}{rejected}",
+    ]
+    variants = [(code(name), throughput, limit) for name, (throughput, limit) in run.variants.items()]
+    compared = [
+        (f"{c.metric}, {code(c.of)} over {code(c.over)}", c.ratio, c.interval, c.verdict) for c in run.comparisons
+    ]
+    parts = [
+        f"## {run.experiment}{', a variant with itself' if run.noise else ''}, {run.limits}, {run.target}",
+        "\n".join(f"- {fact}" for fact in facts if fact),
+        table(("variant", "throughput", "what limits it"), variants),
+        table(("comparison", "ratio", "95 % interval", "verdict"), compared),
+        run.noise,
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
+    if not arguments:
+        print("usage: python -m maintain.measured_page RESULTS_DIRECTORY...", file=sys.stderr)
+        return 2
+    try:
+        new = [from_analysis(a) for folder in arguments for a in analyse_runs(Path(folder))]
+    except LabError as error:
+        print(f"measured: {error.message}\n  fix: {error.fix}", file=sys.stderr)
+        return error.exit_code
+    runs = merge(read(repository), new)
+    (repository / DATA).write_text(document(runs), encoding="utf-8")
+    (repository / PAGE).write_text(text(runs), encoding="utf-8")
+    for run in new:
+        print(f"{run.experiment}: {run.command}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""The times of k6's plan that vtlab estimates with are those of ``k6/lib/constants.ts``."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from vtlab import shipped
+from vtlab.planning import k6_timing
+
+CONSTANTS = shipped.ROOT / "k6" / "lib" / "constants.ts"
+pytestmark = pytest.mark.skipif(not CONSTANTS.exists(), reason="k6/lib has no file of constants yet")
+
+
+def constant(name: str) -> int:
+    """The value of a constant of k6/lib: milliseconds, or a number of users."""
+    return int(re.findall(rf"^export const {name} = (\d+);$", CONSTANTS.read_text(encoding="utf-8"), re.MULTILINE)[0])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "name"),
+    [
+        (k6_timing.BETWEEN_PHASES, "BETWEEN_PHASES"),
+        (k6_timing.USER_RAMP_UP, "RAMP_UP_PER_USER"),
+        (k6_timing.LONGEST_WARM_UP_RAMP_UP, "LONGEST_WARM_UP_RAMP_UP"),
+        (k6_timing.IDLE_SETTLE, "IDLE_SETTLE"),
+        (k6_timing.FINE_GRID, "FINE_GRID"),
+        (k6_timing.GRID_STEP, "GRID_STEP"),
+    ],
+)
+def test_a_time_is_that_of_k6(seconds: float, name: str) -> None:
+    assert 1000 * seconds == pytest.approx(constant(name))
+
+
+@pytest.mark.parametrize(
+    ("users", "name"),
+    [(k6_timing.FINE_GRID_USERS, "FINE_GRID_USERS"), (k6_timing.GRID_STEP_USERS, "GRID_STEP_USERS")],
+)
+def test_a_number_of_users_is_that_of_k6(users: int, name: str) -> None:
+    assert users == constant(name)

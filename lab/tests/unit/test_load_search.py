@@ -1,0 +1,435 @@
+"""The search for a load: which levels it measures, and why it ends. (On a real pair: tests/contract/test_try.py.)"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
+from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, LoadSearch, SearchTime
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Trial
+from vtlab.planning.load_call import CallPacing, LoadCall
+from vtlab.targets.recorded import Journal, Playback, RecordedBlock
+
+PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
+#: 5 threads that wait 50 ms each, and no limit but 640/s.
+PARTING = {
+    "platform": builders.Service(wait=0.05, threads=5, cpu=1e-5),
+    "virtual": builders.Service(wait=0.05, threads=None, cpu=1e-5, most=640),
+}
+
+
+class Pair(RecordedBlock):
+    """A started pair that answers as its services would, while a clock of its own goes on."""
+
+    def __init__(
+        self,
+        services: Mapping[str, builders.Service] = PARTING,
+        broken: Callable[[CallPacing], None] = lambda pacing: None,
+        coming: float = 2.5,
+        cold: int = 0,
+        compiling: int = 0,
+        changes: Callable[[str, int], Mapping[str, Any]] = lambda variant, users: {},
+        raised_cores: float | None = None,
+    ) -> None:
+        playback = Playback(call_seconds=coming, raised_cores=raised_cores)
+        super().__init__(builders.block(), playback, {}, Journal())
+        self.now = 0.0
+        self._services = services
+        self._broken = broken
+        #: Calls in which the pair still gets faster, and those in which its JIT compilers work.
+        self._cold = cold
+        self._compiling = compiling
+        self._changes = changes
+
+    @property
+    def calls(self) -> list[tuple[tuple[int, ...], list[str]]]:
+        """Users and order of each call under the limit."""
+        return [(call.pacing.users, list(call.trial_order)) for call in self._under_limit]
+
+    @property
+    def warmed(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Of each call under the limit: warm-up cycles with its highest users, and its users."""
+        return [(call.trial_load_cycles, call.pacing.users) for call in self._under_limit]
+
+    @property
+    def paces(self) -> list[CallPacing]:
+        """Of each call under the limit."""
+        return [call.pacing for call in self._under_limit]
+
+    @property
+    def _under_limit(self) -> list[LoadCall]:
+        return [call for call in self.journal.loads if not call.warmup_cycles]
+
+    def replay(self, call: LoadCall) -> K6Document:
+        self.now += self.call_seconds
+        self.now += call.trial_load_cycles * (8 if call.trial_order else 4)
+        self._broken(call.pacing)
+        window = (call.pacing.measure or 0) / 1000
+        trials = [self._trial(variant, users, window) for users in call.pacing.users for variant in call.trial_order]
+        self.now += sum(1 + 3 * (trial.latency.mean or 0) + window for trial in trials)
+        return K6Document(
+            version=1,
+            experiment="shop",
+            run_id="r",
+            block=0,
+            order=[],
+            agreed=True,
+            warmup=[]
+            if call.trial_order
+            else [trial for variant in PLANNED.variants for trial in self._warming(variant)],
+            single=[],
+            trials=trials,
+        )
+
+    def _warming(self, variant: str) -> list[Trial]:
+        """Two cycles; those of a cold pair get faster. As in a cluster nothing tells what a JIT compiler takes that
+        rests."""
+        of = self._services[variant]
+        server = {"cpu_cores": 0.9, "jit_cpu": 0.5 if len(self.calls) <= self._compiling else None}
+        done = 2 * len(self.calls)
+        factors = (0.3 * 1.2**done, 0.3 * 1.2 ** (done + 1)) if len(self.calls) <= self._cold else (1.0, 1.0)
+        return [
+            builders.trial(variant, exp=PLANNED, service=of, server=server, phase="warmup", factor=factor)
+            for factor in factors
+        ]
+
+    def _trial(self, variant: str, users: int, window: float) -> Trial:
+        of = self._services[variant]
+        return builders.trial(
+            variant, exp=PLANNED, service=of, users=users, window=window, **self._changes(variant, users)
+        )
+
+
+#: Of a pair's warm-up, whose cycles have the limit.
+WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
+
+
+def searched(
+    pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN, left: float = math.inf
+) -> tuple[Curve, LoadSearch, list[str]]:
+    lines: list[str] = []
+    search = LoadSearch(pair, planned, lines.append, SearchTime(within, left, lambda: pair.now))
+    return search.run(), search, lines
+
+
+class WithMore(Pair):
+    """One whose JIT compilers rest after so many calls with more CPU."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(raised_cores=1.5)
+        self._calls = calls
+
+    def replay(self, call: LoadCall) -> K6Document:
+        document = super().replay(call)
+        if not call.warmup_cycles:
+            return document
+        self.now += 20.0
+        is_compiling = sum(bool(load.warmup_cycles) for load in self.journal.loads) < self._calls
+        server = {"cpu_cores": 1.4, "cpu_limit": 1.5, "jit_cpu": 0.5 if is_compiling else 0.0}
+        warmup = [builders.trial(variant, exp=PLANNED, server=server, phase="warmup") for variant in PLANNED.variants]
+        return document.model_copy(update={"warmup": warmup})
+
+
+@pytest.mark.parametrize(("calls", "made"), [(1, 1), (2, 2), (9, 2)])
+def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls: int, made: int) -> None:
+    counted = PLANNED.windows.model_copy(update={"warmup_cycles": 2, "warmup_requests": 3000})
+    pair = WithMore(calls)
+    curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
+    assert pair.journal.events[: made + 3] == [
+        "raise platform virtual",
+        *["2 cheap and 0 trial-load cycles of platform virtual"] * made,
+        "restore",
+        f"{AFTER_RAISED} trial-load cycles of platform virtual",
+    ]
+    assert pair.journal.events.count("end of the warm-up") == 1
+    under_limit = next(cycles for cycles, users in pair.warmed if users == (WARM_UP_USERS,))
+    assert under_limit == AFTER_RAISED < WARM_UP_CYCLES, "the part with more CPU took the place of one"
+    assert curve.ended == "levelled off", "the levels have their whole time"
+
+
+def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
+    pair = Pair()
+    curve, search, lines = searched(pair)
+    assert (curve.ended, curve.why) == ("levelled off", "")
+    assert pair.calls[0] == ((WARM_UP_USERS,), [])
+    assert [users for users, _ in pair.calls[1:]] == [(1,), (2, 4, 8), (16, 32, 64), (5, 6)]
+    assert curve.chosen == pytest.approx(2 * 640 / 19.5, rel=0.05)
+    assert curve.seconds == pytest.approx(pair.now, abs=0.1)
+    assert len(search.trials) == len(curve.points) == 2 * 9
+    assert lines[0] == f"warm-up with {WARM_UP_USERS} users"
+    assert lines[1:3] == ["1 user", "2, 4 and 8 users"]
+    at_64 = {point.variant: point.throughput for point in curve.points if point.users == 64}
+    assert at_64 == pytest.approx({"platform": 98, "virtual": 640}, rel=0.03)
+
+
+def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_call_first() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    pair = Pair(dict.fromkeys(PLANNED.variants, endless))
+    searched(pair, within=1000)
+    assert pair.warmed == [
+        (WARM_UP_CYCLES, (WARM_UP_USERS,)),
+        *((0, users) for users in [(1,), (2, 4, 8), (16, 32, 64)]),
+        *((1, users) for users in [(128, 256), (512,), (1024,), (2048,), (4096,)]),
+    ]
+
+
+def test_the_warm_up_of_higher_levels_is_in_the_time_of_the_search() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    reached = []
+    for within in (70.0, 80.0, 90.0, 100.0):
+        pair = Pair(dict.fromkeys(PLANNED.variants, endless))
+        curve, _, _ = searched(pair, within=within)
+        assert curve.seconds - WARM_UP_SECONDS <= within
+        reached.append(curve.users[-1])
+    assert reached == sorted(reached)
+    assert reached[0] < reached[-1]
+
+
+@pytest.mark.parametrize(
+    ("server", "share"),
+    [
+        ({"cpu_cores": 0.45, "jit_cpu": 0.2}, 0.4),
+        ({"cpu_cores": 0.35, "jit_cpu": 0.2}, 0.0),
+        ({"cpu_cores": 0.45}, None),
+        ({"jit_cpu": 0.2}, None),
+    ],
+)
+def test_a_level_has_the_share_of_the_limit_that_its_jit_compiler_took(
+    server: Mapping[str, float], share: float | None
+) -> None:
+    half = PLANNED.model_copy(update={"limits": PLANNED.limits.model_copy(update={"cpu": 0.5})})
+    none = {"cpu_cores": None, "cpu_limit": None, "jit_cpu": None}
+    pair = Pair(changes=lambda variant, users: {"server": {**none, **server}})
+    found, _, _ = searched(pair, half)
+    assert {point.jit for point in found.points} == {share}
+
+
+def test_a_level_that_is_measured_again_is_warm() -> None:
+    came: list[int] = []
+
+    def busy_once(variant: str, users: int) -> Mapping[str, Any]:
+        came.append(users)
+        return {"machine": {"idle_cores": 0.0}} if came.count(256) == 1 and users == 256 else {}
+
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    pair = Pair(dict.fromkeys(PLANNED.variants, endless), changes=busy_once)
+    searched(pair, within=1000)
+    assert [cycles for cycles, users in pair.warmed if users == (128, 256)] == [1, 0]
+
+
+def test_neither_variant_is_always_the_first() -> None:
+    pair = Pair()
+    searched(pair)
+    first = [order[0] for _, order in pair.calls[1:]]
+    assert set(first) == {"platform", "virtual"}
+
+
+def test_a_window_is_as_long_as_twenty_answers_or_two_seconds_and_has_whole_rounds() -> None:
+    slow = builders.Service(wait=3, threads=None, cpu=1e-5, most=20)
+    pair = Pair(dict.fromkeys(PLANNED.variants, slow))
+    searched(pair)
+    for pace in pair.paces[2:]:
+        assert pace.measure is not None
+        longest = max(pace.rounds.values())
+        if pace.measure < 10 * longest:
+            assert pace.measure / longest == pytest.approx(round(pace.measure / longest), abs=0.01)
+    quick = Pair()
+    searched(quick)
+    # 20 answers of a single user take a second, those of many less than a window's least.
+    assert [pace.measure for pace in quick.paces[1:]] == pytest.approx([2000, 1026, 1000, 1000], abs=10)
+
+
+def test_a_slow_service_gets_fewer_levels_and_the_search_ends_in_time() -> None:
+    slow = builders.Service(wait=4, threads=None, cpu=1e-5)
+    pair = Pair(dict.fromkeys(PLANNED.variants, slow))
+    curve, _, _ = searched(pair)
+    assert (curve.ended, curve.why) == ("time", "")
+    assert pair.now - WARM_UP_SECONDS <= WITHIN
+    assert [users for users, _ in pair.calls[1:3]] == [(1,), (1,)], "no answer in the first window: for whole rounds"
+    alone = [point.throughput for point in curve.points if point.users == 1]
+    assert alone == pytest.approx([0.25, 0.25], rel=0.02)
+    assert curve.users[-1] < 64
+    # Twice the users of the last level are the most that may be chosen.
+    assert curve.chosen <= 2 * curve.users[-1]
+
+
+@pytest.mark.parametrize(("cold", "calls"), [(0, 1), (2, 4), (99, 5)])
+def test_without_more_cpu_it_warms_up_under_the_limit_until_no_variant_gains_or_for_so_long(
+    cold: int, calls: int
+) -> None:
+    """As in a cluster, which gives copies no more."""
+    pair = Pair(cold=cold)
+    searched(pair)
+    assert [order for _, order in pair.calls].count([]) == calls
+
+
+def test_without_more_cpu_steady_throughput_is_not_enough_while_the_compilers_work() -> None:
+    pair = Pair(compiling=2)
+    searched(pair)
+    assert [order for _, order in pair.calls].count([]) == 3
+
+
+def test_the_time_of_the_call_bounds_start_warm_up_and_levels_together() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    for coming in (2.5, 12.0):
+        pair = Pair(dict.fromkeys(PLANNED.variants, endless), coming=coming, cold=2)
+        curve, _, _ = searched(pair, left=80.0)
+        assert curve.ended == "time"
+        # The call of the last level may take longer to come and go.
+        assert pair.now <= 80.0 + coming
+
+
+def test_what_k6_takes_to_come_and_go_costs_no_level() -> None:
+    """As a Job of a cluster it needs several seconds for a pod, and a search would end at 64 users for it."""
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    here, there = (Pair(dict.fromkeys(PLANNED.variants, endless), coming=coming) for coming in (2.5, 12.0))
+    curves = [searched(pair)[0] for pair in (here, there)]
+    assert curves[0].users == curves[1].users
+    assert curves[1].seconds - curves[0].seconds == pytest.approx(9.5 * len(there.calls), abs=0.2)
+
+
+def test_a_load_generator_that_breaks_under_more_users_ends_the_search() -> None:
+    """In a cluster its pod has a limit of memory."""
+
+    def broken(pacing: CallPacing) -> None:
+        if len(pair.calls) > 1 and 64 in pacing.users:
+            raise GeneratorFailed("k6: its pod was killed for lack of memory")
+
+    pair = Pair(broken=broken)
+    curve, _, _ = searched(pair)
+    assert (curve.ended, curve.why) == ("load generator", "k6: its pod was killed for lack of memory")
+    assert [users for users, _ in pair.calls[3:]] == [(16, 32, 64), (16,), (32,)], "it was the most of them"
+    assert curve.users == [1, 2, 4, 8, 16, 32]
+    assert curve.chosen == 32, "no more than it could send"
+
+
+def test_a_load_generator_that_is_killed_is_said_where_the_time_is_over_then() -> None:
+    def broken(pacing: CallPacing) -> None:
+        if 64 in pacing.users and len(pair.calls) > 1:
+            pair.now += 60
+            raise GeneratorFailed("k6: its pod was killed for lack of memory")
+
+    pair = Pair(broken=broken)
+    curve, _, _ = searched(pair)
+    assert (curve.ended, curve.why) == ("load generator", "k6: its pod was killed for lack of memory")
+    assert curve.users == [1, 2, 4, 8]
+    assert curve.chosen == 8
+
+
+def test_where_measuring_once_more_kills_the_load_generator_the_first_measurement_stands() -> None:
+    def broken(pacing: CallPacing) -> None:
+        if [users for users, _ in pair.calls].count((2, 4, 8)) == 2:
+            raise GeneratorFailed("k6 was killed")
+
+    def no_idle_core(variant: str, users: int) -> Mapping[str, Any]:
+        return {"machine": {"idle_cores": 0.0}} if users == 8 else {}
+
+    pair = Pair(broken=broken, changes=no_idle_core)
+    curve, _, _ = searched(pair)
+    assert curve.ended == "load generator"
+    assert "idle" in curve.why
+    assert curve.users == [1, 2, 4, 8]
+
+
+def test_no_level_is_chosen_that_the_load_generator_could_not_send() -> None:
+    def no_idle_core(variant: str, users: int) -> Mapping[str, Any]:
+        return {"machine": {"idle_cores": 0.0}} if users >= 4 else {}
+
+    curve, _, _ = searched(Pair(changes=no_idle_core))
+    assert (curve.users, curve.chosen) == ([1, 2, 4, 8], 2)
+
+
+def test_a_load_generator_that_breaks_before_any_level_is_a_fault() -> None:
+    def broken(pacing: CallPacing) -> None:
+        raise GeneratorFailed("k6 ended with exit code 1")
+
+    with pytest.raises(GeneratorFailed):
+        searched(Pair(broken=broken))
+
+
+def test_the_first_level_is_measured_even_if_the_time_is_over() -> None:
+    curve, _, _ = searched(Pair(), within=1.0)
+    assert (curve.ended, curve.users) == ("time", [1])
+
+
+@pytest.mark.parametrize("within", [20.0, 30.0, 40.0, 60.0])
+def test_it_takes_no_longer_than_it_may(within: float) -> None:
+    pair = Pair()
+    curve, _, _ = searched(pair, within=within)
+    assert pair.now - WARM_UP_SECONDS <= within
+    assert curve.users[0] == 1
+
+
+def test_a_load_generator_at_its_end_ends_the_search_and_its_level_stays_in_the_curve() -> None:
+    def no_idle_core(variant: str, users: int) -> Mapping[str, Any]:
+        return {"machine": {"idle_cores": 0.0}} if users == 8 else {}
+
+    curve, _, _ = searched(Pair(changes=no_idle_core))
+    assert curve.ended == "load generator"
+    assert "idle" in curve.why
+    assert curve.users == [1, 2, 4, 8]
+
+
+def test_a_level_that_was_disturbed_for_a_moment_is_measured_again() -> None:
+    came: list[int] = []
+
+    def busy_once(variant: str, users: int) -> Mapping[str, Any]:
+        came.append(users)
+        return {"machine": {"idle_cores": 0.0}} if came.count(8) == 1 and users == 8 else {}
+
+    curve, search, lines = searched(Pair(changes=busy_once))
+    assert curve.ended == "levelled off"
+    assert any(line.startswith("once more: idle cores") for line in lines)
+    assert sum(trial.users == 8 for trial in search.trials) == 2, "only the second measurement counts"
+
+
+def test_a_variant_that_ends_is_named_with_how_and_what_was_measured_stays() -> None:
+    def broken(pacing: CallPacing) -> None:
+        if 16 in pacing.users:
+            raise VariantFailed("virtual", "it ended with exit code 9")
+
+    curve, search, _ = searched(Pair(broken=broken))
+    assert (curve.ended, curve.why) == ("failed", "virtual: it ended with exit code 9")
+    assert curve.users == [1, 2, 4, 8]
+    assert len(search.trials) == 8
+
+
+def test_a_variant_that_breaks_in_the_warm_up_leaves_a_curve_without_a_level() -> None:
+    def broken(pacing: CallPacing) -> None:
+        raise VariantFailed("platform", "out of heap memory")
+
+    curve, _, _ = searched(Pair(broken=broken))
+    assert (curve.ended, curve.points, curve.chosen) == ("failed", [], 2)
+
+
+def test_answers_that_are_errors_end_the_search() -> None:
+    def failing(variant: str, users: int) -> Mapping[str, Any]:
+        return {"failed": {"500": 30}} if (variant, users) == ("virtual", 4) else {}
+
+    curve, _, _ = searched(Pair(changes=failing))
+    assert curve.ended == "failed"
+    assert curve.why.startswith("virtual: ")
+    assert curve.why.endswith(" of the answers were errors at 4 users")
+    assert next(p.failed for p in curve.points if (p.variant, p.users) == ("virtual", 4)) > 0.1
+
+
+def test_a_fault_of_what_is_around_the_variants_is_none_of_the_service() -> None:
+    def broken(pacing: CallPacing) -> None:
+        raise BlockFault("k6 died")
+
+    with pytest.raises(BlockFault, match="k6 died"):
+        searched(Pair(broken=broken))
+
+
+def test_no_variant_that_levels_off_ends_at_the_most_users() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    curve, _, _ = searched(Pair(dict.fromkeys(PLANNED.variants, endless)), within=1000)
+    assert (curve.ended, curve.users[-1]) == ("most users", 4096)

@@ -1,0 +1,197 @@
+"""How a run goes through its blocks. (On real targets: test_stub_block, test_faults.)"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from tests.support import builders
+from tests.support.recorded_runs import ALONE, GIVING_UP, RUN, as_recorded, console, one_block, recorded
+from vtlab.analysis.statistics import sequential
+from vtlab.errors import InvalidRun, VariantFailed
+from vtlab.host import processes
+from vtlab.measuring.progress import Progress
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block
+from vtlab.planning import trial_order
+from vtlab.planning.load_call import LoadCall
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
+from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
+
+__all__ = ["as_recorded"]
+
+
+def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    def interrupted(descriptor: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    store.create(tmp_path, RUN.manifest)
+    before = signal.signal(signal.SIGINT, stop)
+    monkeypatch.setattr(store.os, "fsync", interrupted)
+    try:
+        with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
+            measure_run(tmp_path, store.read(tmp_path), recorded(RUN.blocks), progress)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [block.block for block in store.read(tmp_path).blocks] == [1]
+
+
+def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = "virtual", "platform"
+    monkeypatch.setattr(trial_order, "order", lambda *_: [first, second])
+    windows = GIVING_UP
+    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    store.create(tmp_path, run.manifest)
+    target = recorded(run.blocks)
+    with Progress(console()[0], [1]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), target, progress)
+    assert target.journal.events[1:] == [
+        "end of the warm-up",
+        f"a single user for {ALONE} of platform virtual",
+        f"trial 1 of {first}",
+        f"trial 2 of {second}",
+    ]
+    (block,) = store.read(tmp_path).blocks
+    assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
+    assert block.single == run.blocks[0].single
+
+
+def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
+    store.create(tmp_path, RUN.manifest)
+    squeezed = builders.spoiled(RUN.blocks[0], "generator")
+    waited: list[float] = []
+    with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), recorded([squeezed] * 5), progress, wait=waited.append)
+    assert waited == [2.0, 4.0, 6.0]
+    assert len(store.read(tmp_path).blocks) == 3, "each is kept with its reasons"
+
+
+class Timed(RecordedTarget):
+    """Takes ten seconds for the start, and for each call, by a clock of its own."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks, Playback(change=self._take))
+        self.clock = 0.0
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> RecordedBlock:
+        self.clock += 10
+        return super().start(experiment, block, attempt)
+
+    def _take(self, call: LoadCall, document: K6Document) -> K6Document:
+        self.clock += 10
+        return document
+
+
+@pytest.mark.parametrize("counting", [0, 1])
+def test_an_attempt_that_does_not_fit_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counting: int
+) -> None:
+    manifest = RUN.manifest.model_copy(update={"rule": sequential.sequential_rule(1, within=9.0), "blocks": 12})
+    store.create(tmp_path, manifest)
+    block = RUN.blocks[0]
+    target = Timed([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])
+    monkeypatch.setattr(time, "monotonic", lambda: target.clock)
+    out, text = console()
+    none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
+    with none, Progress(out, [1, 1]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    assert len(store.read(tmp_path).blocks) == 1
+    assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
+
+
+def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Timed(builders.run(blocks=1).blocks)
+    monkeypatch.setattr(time, "monotonic", lambda: target.clock)
+    block, _ = one_block(target, tmp_path)
+    # A call for single users, one for light load; start, warm-up and trials are of every block.
+    assert (block.once_seconds, block.seconds) == (20.0, target.clock)
+    assert block.repeated_seconds >= 30.0
+
+
+class Rising(RecordedTarget):
+    """Computes. Its virtual variant becomes so much faster in the first trials, and is steady in those after them."""
+
+    exp = builders.cpu()
+
+    def __init__(self, low: float) -> None:
+        """``low``: throughput of the first trial of virtual, as a share of that of its warm-up."""
+        super().__init__(builders.run(self.exp, blocks=1).blocks, Playback(change=self._rise))
+        self.low = low
+        self.measured = 0
+
+    def _rise(self, call: LoadCall, document: K6Document) -> K6Document:
+        self.measured += bool(call.trial_order)
+        if not call.trial_order or self.measured > 1:
+            return document
+        first, second = [i for i, t in enumerate(document.trials) if t.variant == "virtual"]
+        trials = [*document.trials]
+        for index, factor in ((first, self.low), (second, 1.12 * self.low)):
+            trial = trials[index]
+            changed = {"throughput": trial.throughput * factor, "ok": round(trial.ok * factor)}
+            trials[index] = trial.model_copy(update=changed)
+        return document.model_copy(update={"trials": trials})
+
+
+def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: Path) -> None:
+    target = Rising(low=0.88)
+    block, printed = one_block(target, tmp_path, target.exp)
+    assert target.measured == 2
+    assert "the trials became faster, so they are warm-up" in " ".join(printed.split())
+    kept = block.warmup[-4:]
+    assert [(t.phase, t.position) for t in kept] == [("warmup", len(block.warmup) - 3 + n) for n in range(4)]
+    assert [t.variant for t in kept] == [t.variant for t in block.trials] == block.order
+
+
+def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> None:
+    target = Rising(low=1.0)
+    run = builders.run(target.exp, blocks=1)
+    store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0], [1]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    assert target.measured == 1
+
+
+def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
+    good = builders.run(blocks=1).blocks[0]
+    seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})
+    block, _ = one_block(recorded([seen]), tmp_path)
+    assert block.differences == ["virtual answered 500 to GET /a"]
+
+
+def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
+    store.create(tmp_path, RUN.manifest)
+
+    target = recorded(RUN.blocks, {"warm-up": VariantFailed("virtual", "it ended with exit code 1")})
+    with Progress(console()[0], [1, 1]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), target, progress)
+    assert [phrase for phrase in target.journal.events if phrase.startswith("a single user")] == [
+        f"a single user for {ALONE} of platform",
+        f"a single user for {ALONE} of platform virtual",
+    ]
+
+
+def test_signals_are_held_back_within_each_other() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        with processes.uninterrupted():
+            with processes.uninterrupted():
+                os.kill(os.getpid(), signal.SIGTERM)
+            assert came == [], "the outer one holds it still"
+        assert came == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,59 @@
+"""``python -m maintain.measured_page``: figures from results directories to ``docs/measured_page.md``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maintain import measured_page
+from tests.support import recorded
+from tests.support.versions import REPOSITORY
+from vtlab.errors import BadInput
+
+RECORDED = REPOSITORY / "lab/tests/unit/recorded/own-service"
+
+
+def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    assert measured_page.main([str(RECORDED)], tmp_path) == 0
+    page = (tmp_path / measured_page.PAGE).read_text(encoding="utf-8")
+    for part in (
+        "## hikaricp-production-tuning, 1 CPU, 1Gi, one machine",
+        "- `vtlab try pool-service.yaml`",
+        "- 2026-11-23 20:51 UTC",
+        "- vtlab 0.2.0 (0b661c8)",
+        "- n = 3 blocks\n",
+        "| `platform` | 48.8/s | limited by its 10 database connections",
+        "| throughput, `virtual` over `platform` | 0.991× | 0.979× to 1.003× | = equivalent |",
+    ):
+        assert part in page
+    assert page == measured_page.text(measured_page.read(tmp_path)), "the page is made of the file alone"
+
+
+def test_a_newer_run_replaces_the_one_of_its_experiment_limits_and_target() -> None:
+    (known,) = [measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3)))]
+    newer = known.model_copy(update={"date": "2027-01-01 00:00 UTC"})
+    elsewhere = known.model_copy(update={"target": "Kubernetes"})
+    with_itself = known.model_copy(update={"noise": "per-block SD: 1 %"})
+    merged = measured_page.merge([known, elsewhere], [newer, with_itself])
+    assert sorted(run.key for run in merged) == sorted(run.key for run in (newer, elsewhere, with_itself))
+    assert known not in merged
+
+
+def test_a_command_says_nothing_of_where_the_results_lie() -> None:
+    analysis = recorded.analysed(recorded.run(blocks=3))
+    command = "vtlab run blocking --results /home/me/out --blocks 3 --prometheus-port 9090"
+    manifest = analysis.run.manifest.model_copy(update={"command": command})
+    assert measured_page.shown_command(manifest) == "vtlab run blocking --blocks 3"
+
+
+def test_a_run_that_is_not_valid_is_refused() -> None:
+    with pytest.raises(BadInput, match="planned blocks count"):
+        measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3, planned=6)))
+
+
+def test_wrong_arguments_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert measured_page.main([], tmp_path) == 2
+    assert measured_page.main([str(tmp_path)], tmp_path) == 2
+    assert "fix:" in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""Rules of style that ruff does not have: beginnings of docstrings, lengths of functions, numbers of parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.versions import REPOSITORY
+
+LAB = REPOSITORY / "lab"
+FOLDERS = ("vtlab", "maintain", "benchmarks")
+MOST_LINES, MOST_PARAMETERS = 40, 5
+#: Neither a verb nor a noun.
+REFUSED = ("of", "those", "with", "has", "as of", "in so many")
+#: The options of the command line are the parameters of its functions.
+COMMANDS = "vtlab/commands/"
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def nodes(kinds: tuple[type[ast.AST], ...]) -> Iterator[tuple[str, ast.AST]]:
+    """Yields ``path:line`` and the node for each node of these kinds in product code."""
+    for path in sorted(path for folder in FOLDERS for path in (LAB / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kinds):
+                yield f"{path.relative_to(LAB).as_posix()}:{getattr(node, 'lineno', 1)}", node
+
+
+def begins_badly(docstring: str) -> bool:
+    words = docstring.lower().split(maxsplit=3)
+    return any(" ".join(words[:count]) in REFUSED for count in (1, 2, 3))
+
+
+def parameters(function: _Function) -> int:
+    """The number of parameters that a caller passes."""
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return len([argument for argument in arguments if argument.arg not in ("self", "cls")])
+
+
+def lines(function: _Function, place: str) -> int:
+    """The length of a function; of a command without its options, which each have a line."""
+    first = function.body[0].lineno if place.startswith(COMMANDS) else function.lineno
+    return (function.end_lineno or first) - first + 1
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+    documented = [(place, ast.get_docstring(node) or "") for place, node in nodes(kinds)]  # type: ignore[arg-type]
+    assert [f"{place}: {text[:40]}" for place, text in documented if begins_badly(text)] == []
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{place} {node.name}: {lines(node, place)} lines"
+        for place, node in nodes((ast.FunctionDef, ast.AsyncFunctionDef))
+        if isinstance(node, _Function) and lines(node, place) > MOST_LINES
+    ]
+    assert long == [], f"at most {MOST_LINES} lines"
+
+
+def test_functions_take_few_parameters() -> None:
+    many = [
+        f"{place} {node.name}: {parameters(node)} parameters"
+        for place, node in nodes((ast.FunctionDef, ast.AsyncFunctionDef))
+        if isinstance(node, _Function) and parameters(node) > MOST_PARAMETERS and not place.startswith(COMMANDS)
+    ]
+    assert many == [], f"more than {MOST_PARAMETERS} take a frozen dataclass"
+
+
+@pytest.mark.parametrize(
+    ("docstring", "is_bad"),
+    [
+        ("Of a run, its blocks.", True),
+        ("As of then.", True),
+        ("In so many words.", True),
+        ("Offers a port.", False),
+        ("Hash of a file.", False),
+        ("", False),
+    ],
+)
+def test_how_a_docstring_may_not_begin(docstring: str, is_bad: bool) -> None:
+    assert begins_badly(docstring) == is_bad
+
+
+def test_parameters_and_lines_are_counted() -> None:
+    source = "class A:\n    def f(self, a, /, b, *, c):\n        return a\n"
+    (function,) = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    assert (parameters(function), lines(function, "vtlab/a.py:2"), lines(function, "vtlab/commands/a.py:2")) == (
+        3,
+        2,
+        1,
+    )
+
+
+def test_there_is_code_to_look_at() -> None:
+    assert {Path(place).parts[0] for place, _ in nodes((ast.Module,))} == set(FOLDERS)

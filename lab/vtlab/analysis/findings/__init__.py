@@ -1,0 +1,1 @@
+"""Known problems of a service, found in its jar or in what was measured."""

@@ -1,0 +1,44 @@
+"""The command that tries a finding's cure, as one that can be typed.
+
+A row of ``findings.json`` knows neither the path of the jar nor what is asked of the service.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePath
+
+#: Calls that take ``--with``.
+_CALLS = ("vtlab try ", "vtlab run ")
+_WITH = " --with "
+#: What can be asked of any service.
+_REQUEST = shlex.quote("GET /")
+
+
+def cure_in_call(command: str, jar: str, call: str) -> str:
+    """The call that measured the service, with the cure of ``command`` in it; ``command`` itself where that call takes
+    no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
+    if not call.startswith(_CALLS):
+        return command
+    _, has_variant, variant = command.partition(_WITH)
+    words = shlex.split(call)
+    if has_variant:
+        return call if variant in words else f"{call}{_WITH}{variant}"
+    # Another jar, made by a command before: it takes the place of the first.
+    before, _, other = command.partition(" && vtlab try ")
+    path = next((word for word in words if PurePath(word).name == jar), None)
+    if not other or path is None:
+        return command
+    again = shlex.join([other if word == path else word for word in words])
+    return f"{_with_path(before, jar, path)} && {again}"
+
+
+def cure_for_jar(command: str, path: PurePath) -> str:
+    """``command`` for the jar at that path, with a request. The name of the jar stands in it."""
+    typed = _with_path(command, path.name, str(path))
+    return re.sub(r"(vtlab try )('[^']*'|\S+)", rf"\1\2 {_REQUEST}", typed)
+
+
+def _with_path(command: str, name: str, path: str) -> str:
+    return re.sub(rf"(?<= ){re.escape(name)}", lambda _: shlex.quote(path), command)

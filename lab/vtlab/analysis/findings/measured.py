@@ -1,0 +1,324 @@
+"""What a run shows that is known to break under virtual threads: the measured rows of ``findings.json``.
+
+Every detector compares a variant on virtual threads with the first on platform threads of the same run, over the
+blocks that count. Figures are means over the windows of trials. A detector says nothing where the records lack a
+figure that it needs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vtlab.analysis import preflight
+from vtlab.analysis.findings import static
+from vtlab.catalogue import findings
+from vtlab.catalogue.findings import Row
+from vtlab.catalogue.resources import REACHED
+from vtlab.model import maven
+from vtlab.model.experiment import Experiment
+from vtlab.model.finding import Finding
+from vtlab.model.inspection import Inspection
+from vtlab.model.records import Activity, Block, ServerFigure, Trial
+from vtlab.model.verdict import Bottleneck, VariantResult
+
+#: Share of the carriers' time, and of a request's, from which on keeping or waiting for carriers is worth a finding.
+LEAST_SHARE = 0.05
+LEAST_WAIT = 0.25
+#: Ratio of virtual over platform threads from which on a cost counts as larger.
+MORE = 1.25
+#: The same for concurrent calls, and how many more calls there must be.
+MORE_CALLS, LEAST_CALLS = 1.5, 10.0
+#: Throughput of virtual over platform threads up to which it counts as no higher, and from which as no lower.
+NO_HIGHER, NO_LOWER = 1.05, 0.95
+#: Share of the heap in use after a full collection from which on memory is short.
+SHORT_OF_HEAP = 0.7
+_NAMED_PLACES = 3
+#: Of a service that no jar is known of.
+ANY_JAR = "app.jar"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One variant of a comparison."""
+
+    variant: str
+    trials: Sequence[Trial]
+    result: VariantResult
+    blocks: Sequence[Block]
+
+    def mean(self, figure: ServerFigure) -> float | None:
+        """The mean of a server's figure over the trials; None where no trial has it."""
+        values = [value for t in self.trials if (value := t.server.get(figure)) is not None]
+        return math.fsum(values) / len(values) if values else None
+
+    def calls(self, activity: Activity, pool: ServerFigure) -> float | None:
+        """Calls at a time of a database or of a downstream, by the pool's meter, else by thread dumps."""
+        # 0 where the calls go by another client than the one that is metered.
+        metered = self.mean(pool)
+        dumps = [block.diagnosis[self.variant] for block in self.blocks if self.variant in block.diagnosis]
+        if metered or not dumps:
+            return metered
+        counts = [math.fsum(p.threads for p in dump.places if p.activity == activity) for dump in dumps]
+        return math.fsum(counts) / len(counts)
+
+    @property
+    def java(self) -> str | None:
+        """The version of its JVMs; None where none said it."""
+        return next((i.java for block in self.blocks for i in block.instances if i.variant == self.variant), None)
+
+    @property
+    def in_flight(self) -> float:
+        """Requests in flight as the clients count them at the edges of windows, mean: those that wait for a carrier
+        before their first step are among them."""
+        edges = [edge for t in self.trials for edge in (t.in_flight.start, t.in_flight.end)]
+        return math.fsum(edges) / len(edges) if edges else 0.0
+
+    @property
+    def memory_failures(self) -> list[str]:
+        """How it ran out of memory, once for each block in which it did."""
+        return [failure.reason for failure in self.result.failures if "memory" in failure.reason]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A variant on virtual threads, and the one on platform threads beside it; None where the run has none."""
+
+    virtual: Side
+    platform: Side | None
+    inspection: Inspection | None
+    #: Of the variants in the pre-flight, in sentences.
+    differences: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a detector saw: how much, and where."""
+
+    amount: str
+    place: str
+
+
+def measured_findings(
+    experiment: Experiment,
+    blocks: Sequence[Block],
+    results: Mapping[str, VariantResult],
+    inspection: Inspection | None = None,
+    differences: Sequence[str] = (),
+) -> list[Finding]:
+    """The measured rows that the blocks that count show, for each variant on virtual threads.
+
+    ``inspection``: the look into the service's jar, for rows that are about a version of a library. ``differences``:
+    what a pre-flight showed that the variants do differently, in sentences.
+    """
+
+    def side(variant: str) -> Side:
+        trials = [t for block in blocks for t in block.trials if t.variant == variant]
+        return Side(variant, trials, results[variant], blocks)
+
+    kinds = {v: experiment.properties_of(v).threads for v in experiment.variants if v in results}
+    platform = next((side(v) for v, kind in kinds.items() if kind == "platform"), None)
+    jar = inspection.jar if inspection else ANY_JAR
+    virtuals = [side(v) for v, kind in kinds.items() if kind == "virtual"] if blocks else []
+    return [
+        _finding(row, virtual.variant, shown, jar)
+        for virtual in virtuals
+        for row, detector in ((findings.row(identifier), detector) for identifier, detector in DETECTORS.items())
+        if _is_of(row, virtual) and (shown := detector(Pair(virtual, platform, inspection, differences))) is not None
+    ]
+
+
+def _is_of(row: Row, virtual: Side) -> bool:
+    """Whether a row concerns the JDK of a variant."""
+    return row.jdk is None or (virtual.java is not None and virtual.java in maven.parse_range(row.jdk))
+
+
+def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
+    return Finding(
+        id=row.id,
+        kind="measured",
+        title=row.title,
+        variant=variant,
+        symptom=row.symptom,
+        cause=row.cause,
+        amount=shown.amount,
+        place=shown.place,
+        source=row.source,
+        cure=row.for_jar(row.cure, jar),
+        command=row.for_jar(row.command, jar),
+    )
+
+
+def answers_differ(pair: Pair) -> Shown | None:
+    """In the pre-flight requests failed, or were answered in another shape, on virtual threads."""
+    name = re.compile(rf"(?<![\w-]){re.escape(pair.virtual.variant)}(?![\w-])")
+    of_virtual = [text for text in pair.differences if text.startswith(preflight.ALL_VARIANTS) or name.search(text)]
+    return Shown("; ".join(dict.fromkeys(of_virtual)), "pre-flight") if of_virtual else None
+
+
+def pinned_threads(pair: Pair) -> Shown | None:
+    """Pinned threads keep at least 5 % of the carriers' time."""
+    virtual = pair.virtual
+    pinned, carriers = virtual.mean("pinned_seconds"), _carriers(virtual)
+    if pinned is None or carriers is None or pinned < LEAST_SHARE * carriers:
+        return None
+    request = f", {_seconds(pinned / virtual.result.throughput)} a request" if virtual.result.throughput else ""
+    places = list(virtual.result.pinned)[:_NAMED_PLACES]
+    return Shown(f"{_count(pinned)} of {_carriers_words(carriers)} kept{request}", ", ".join(places) or "unknown")
+
+
+def too_few_carriers(pair: Pair) -> Shown | None:
+    """Carriers are the bottleneck, or one of several."""
+    bottleneck = pair.virtual.result.bottleneck
+    if "carriers" not in (bottleneck.resource, *bottleneck.together) or _are_starved(bottleneck):
+        return None
+    carriers = _carriers(pair.virtual)
+    bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests a second"
+    return Shown(f"{'the carriers' if carriers is None else _carriers_words(carriers)}{bound}", "carriers")
+
+
+def _are_starved(bottleneck: Bottleneck) -> bool:
+    """Whether carriers are the bottleneck, and not because pinned threads keep them."""
+    return bottleneck.resource == "carriers" and bottleneck.bound is None
+
+
+def starved_carriers(pair: Pair) -> Shown | None:
+    """That wait is the bottleneck; or virtual threads spend a quarter of a request's time or more ready and without a
+    carrier, while the CPU has time to spare. A CPU near its limit makes threads wait, too: that is no finding."""
+    virtual = pair.virtual
+    queued, in_flight = virtual.mean("virtual_queued"), virtual.in_flight
+    cpu, limit = virtual.mean("cpu_cores"), virtual.mean("cpu_limit") or virtual.mean("processors")
+    if queued is None or cpu is None or not limit:
+        return None
+    is_much = queued >= 1 and queued >= LEAST_WAIT * in_flight
+    if cpu >= REACHED * limit or not (is_much or _are_starved(virtual.result.bottleneck)):
+        return None
+    return Shown(
+        f"{_count(queued)} threads wait for a carrier, with {_count(in_flight)} requests in flight,"
+        f" while the CPU is used to {_share(cpu / limit)}",
+        "carriers",
+    )
+
+
+def db_pool_time_outs(pair: Pair) -> Shown | None:
+    """Requests fail under virtual threads alone while threads wait for a full pool of connections."""
+    virtual, platform = pair.virtual, pair.platform
+    pending, used = virtual.mean("db_pool_pending"), virtual.mean("utilization_db-pool")
+    errors, before = virtual.result.error_ratio, platform.result.error_ratio if platform else 0.0
+    if not pending or pending < 1 or used is None or used < REACHED or errors <= 2 * before:
+        return None
+    wait = f", {_seconds(pending / virtual.result.throughput)} each" if virtual.result.throughput else ""
+    return Shown(
+        f"{_share(errors)} of the answers are errors ({_share(before)} on platform threads);"
+        f" {_count(pending)} requests wait{wait}",
+        "db-pool",
+    )
+
+
+def cpu_without_throughput(pair: Pair) -> Shown | None:
+    """With a HikariCP that spins: threads wait for connections, more CPU time is used, and no more is served.
+
+    CPU seconds a second are compared, at equal or lower throughput: of CPU per request the fixed costs would grow as
+    throughput falls.
+    """
+    virtual, platform = pair.virtual, pair.platform
+    if platform is None or pair.inspection is None:
+        return None
+    library = static.affected(findings.row("cpu-without-throughput"), pair.inspection)
+    cpu, before, pending = virtual.mean("cpu_cores"), platform.mean("cpu_cores"), virtual.mean("db_pool_pending")
+    if library is None or cpu is None or not before or not pending or pending < 1:
+        return None
+    served, served_before = virtual.result.throughput, platform.result.throughput
+    # Of a variant that failed in every block no throughput is known: answers that are errors take CPU time, too.
+    if not served or served > NO_HIGHER * served_before or cpu < MORE * before:
+        return None
+    return Shown(
+        f"{_count(cpu)} cores for {_count(served)} requests a second,"
+        f" {_count(before)} cores for {_count(served_before)} on platform threads",
+        f"HikariCP {library.version}, ConcurrentBag.requite",
+    )
+
+
+def lost_back_pressure(pair: Pair) -> Shown | None:
+    """A database or a service downstream gets at least half more calls at a time, and ten more."""
+    if pair.platform is None:
+        return None
+    kinds: tuple[tuple[Activity, ServerFigure], ...] = (
+        ("database", "db_pool_active"),
+        ("downstream", "client_pool_active"),
+    )
+    for activity, pool in kinds:
+        calls, before = (side.calls(activity, pool) for side in (pair.virtual, pair.platform))
+        if calls is not None and before is not None and calls >= max(MORE_CALLS * before, before + LEAST_CALLS):
+            return Shown(f"{_count(calls)} calls at a time, {_count(before)} on platform threads (mean)", activity)
+    return None
+
+
+def memory_of_requests(pair: Pair) -> Shown | None:
+    """Virtual threads run out of memory where platform threads do not, or come near it by requests in flight."""
+    virtual, platform = pair.virtual, pair.platform
+    if virtual.memory_failures and not (platform and platform.memory_failures):
+        failed = len(virtual.memory_failures)
+        return Shown(f"{virtual.memory_failures[0]}, in {failed} of {len(virtual.blocks)} blocks", "heap")
+    live = virtual.mean("live_heap_share")
+    if platform is None or live is None or live < SHORT_OF_HEAP or virtual.in_flight < MORE_CALLS * platform.in_flight:
+        return None
+    # 0 where there was no full collection, which tells it.
+    before = platform.mean("live_heap_share") or 0.0
+    if live < MORE * before:
+        return None
+    beside = f"{_share(before)} is in use" if before else "there was no full collection"
+    return Shown(
+        f"{_share(live)} of the heap is in use with {_count(virtual.in_flight)} requests in flight;"
+        f" {beside} with {_count(platform.in_flight)} on platform threads",
+        "heap",
+    )
+
+
+def allocation_per_request(pair: Pair) -> Shown | None:
+    """A request allocates at least a quarter more, at a throughput that is no lower: else what the JVM allocates by
+    itself would count for fewer requests."""
+    virtual, platform = pair.virtual, pair.platform
+    if platform is None or virtual.result.throughput < NO_LOWER * platform.result.throughput:
+        return None
+    allocated, before = (side.mean("allocated_per_request") for side in (virtual, platform))
+    if allocated is None or not before or allocated < MORE * before:
+        return None
+    return Shown(f"{allocated / 1024:,.0f} KiB a request, {before / 1024:,.0f} KiB on platform threads", "heap")
+
+
+#: By the id of the row that says what it means.
+DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
+    "answers-differ": answers_differ,
+    "pinned-threads": pinned_threads,
+    "pinned-threads-natively": pinned_threads,
+    "too-few-carriers": too_few_carriers,
+    "starved-carriers": starved_carriers,
+    "db-pool-time-outs": db_pool_time_outs,
+    "cpu-without-throughput": cpu_without_throughput,
+    "lost-back-pressure": lost_back_pressure,
+    "memory-of-requests": memory_of_requests,
+    "allocation-per-request": allocation_per_request,
+}
+
+
+def _carriers(side: Side) -> float | None:
+    return side.mean("capacity_carriers") or side.mean("carriers") or side.mean("processors")
+
+
+def _carriers_words(carriers: float) -> str:
+    return f"{_count(carriers)} carrier{'' if carriers == 1 else 's'}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _seconds(value: float) -> str:
+    return f"{_count(value)} s" if value >= 1 else f"{_count(1000 * value)} ms"

@@ -1,0 +1,117 @@
+"""What a request takes alone, and a round of its user.
+
+A service demand must not contain time spent waiting for another resource, or everything that waits would look busy:
+with a CPU-bound service all 200 Tomcat threads are "busy", but what they wait for is the CPU. So what is held is
+measured when nobody else is there, in the single-user phases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from vtlab.analysis.laws.estimates import Demand, estimate, quantile
+from vtlab.analysis.laws.phases import Measured, per_request, ratio, weighted
+from vtlab.model.records import Trial
+
+#: As a share of it, how far above what a request takes alone its interval may reach before light load is asked, too.
+WIDE = 0.1
+#: The same, from which on nothing is known of it that could explain a measurement.
+TOO_WIDE = 0.5
+#: Phases of light load tell how long a request takes by their latency where they began so many times that long before
+#: their window; and with so many requests in flight at any of their rates.
+SETTLED = 4.0
+MANY = 10.0
+
+
+def response_alone(trials: Sequence[Trial]) -> float | None:
+    """Mean client latency of single-user phases, seconds."""
+    return ratio((weighted(t.latency.mean, t.latency.count), t.latency.count) for t in trials if t.latency.count)
+
+
+def shortest_response(measured: Measured) -> float | None:
+    """R_min: mean client latency of the single-user phases, seconds."""
+    return response_alone(measured.single)
+
+
+def service_alone(trials: Sequence[Trial]) -> float | None:
+    """Seconds that a request holds its thread when alone: the server's mean, without samples the client's."""
+    service = per_request(trials, "service_time")
+    return response_alone(trials) if service is None else service
+
+
+def round_alone(trials: Sequence[Trial]) -> float | None:
+    """Seconds from one request of a lone user to the next: its response and what the user takes to send another.
+
+    That is the inverse of the throughput. Of long requests a window holds few, and the one at its edge would count as a
+    fifth more or less: there the throughput only says how short a round is at least not.
+    """
+    response = response_alone(trials)
+    between = ratio((t.window, t.ok + 1) for t in trials)
+    return None if response is None or between is None else max(response, between)
+
+
+def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
+    """What a request, or a round of its user, takes alone: by the single-user phases, and where their answers are too
+    few for how much these differ, as of waits that are drawn, by light load, too; each phase counts as its answers do.
+
+    Light load is a sixth and a half of the throughput, with a quarter of the CPU at most. At the half there is a queue
+    at what has few servers: one busy for half of the time adds a quarter to evenly spaced requests, two less than a
+    tenth, and of many none waits. So that rate counts only where ``MANY`` requests are in flight: what has few servers
+    then takes a small part of each.
+    """
+    alone, response = estimate(measured, lambda block: block.single, value), response_alone(measured.single)
+    if alone is None or alone.high is None or alone.high <= (1 + WIDE) * alone.seconds or not response:
+        return alone
+    light_phases = [t for t in measured.light if t.rate and t.ok and not t.failed]
+    smallest = min((t.rate or 0.0 for t in light_phases), default=0.0)
+    light_phases = [t for t in light_phases if t.rate == smallest or (t.rate or 0.0) * response >= MANY]
+    phases = [(t.latency.mean, t.ok) for t in measured.single]
+    phases += [(_response_under_light_load(t), t.ok) for t in light_phases]
+    known = [(seconds, ok) for seconds, ok in phases if seconds and ok]
+    if len(known) <= len(measured.single):
+        return alone
+    seconds, answers = (np.array(column, dtype=float) for column in zip(*known, strict=True))
+    weights = answers / answers.sum()
+    mean = float(weights @ seconds)
+    variance = float(weights @ np.log(seconds / mean) ** 2) / (len(known) - 1)
+    spread = math.exp(quantile(len(known) - 1) * math.sqrt(variance))
+    # What the thread, or the user's round, takes of the response, or beyond it, is known of the same requests.
+    middle = mean * alone.seconds / response
+    return Demand(middle, middle / spread, middle * spread)
+
+
+def _response_under_light_load(trial: Trial) -> float | None:
+    """Seconds of a request under light load; None where that is not known.
+
+    Who began shortly before the window has answers in it only where these were short. There Little's law tells it: the
+    requests in flight, of which the window's edges are two samples, over the throughput.
+    """
+    mean, settled = trial.latency.mean, (trial.start - trial.begin) / 1000
+    if mean is None or settled >= SETTLED * mean:
+        return mean
+    in_flight = (trial.in_flight.start + trial.in_flight.end) / 2
+    return in_flight * trial.window / trial.ok if in_flight >= MANY else None
+
+
+def uncertainty(measured: Measured) -> float:
+    """How many times longer a request may take alone than its estimate; 1 where that is known within ``WIDE``, or so
+    badly that it explains nothing."""
+    alone = estimate_alone(measured, round_alone)
+    if alone is None or alone.high is None:
+        return 1.0
+    beyond = alone.high / alone.seconds - 1
+    return 1 + beyond if WIDE < beyond <= TOO_WIDE else 1.0
+
+
+def demand_of_round(measured: Measured) -> Demand | None:
+    alone, think = estimate_alone(measured, round_alone), measured.experiment.load.mean_think_time
+    if alone is None:
+        return None
+    return Demand(
+        alone.seconds + think,
+        None if alone.low is None else alone.low + think,
+        None if alone.high is None else alone.high + think,
+    )

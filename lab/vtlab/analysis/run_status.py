@@ -1,0 +1,115 @@
+"""How far a run is: which of its blocks count, and whether it has ended."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtlab.analysis.comparisons import primary_comparisons
+from vtlab.analysis.statistics import sequential
+from vtlab.analysis.validity import checks, failing
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block
+from vtlab.model.run import Run
+from vtlab.model.verdict import Comparison, Decision, Rejection
+
+#: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
+BLOCKS_THAT_FAILED = 3
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is."""
+
+    #: Against each of its blocks.
+    reasons: list[list[str]]
+    #: Where its blocks without a reason against them are, the first of each number.
+    sound: list[int]
+    decision: Decision | None
+
+
+def status_of(run: Run) -> RunStatus:
+    """Judges every block of the run."""
+    reasons = [checks.reasons(block, run.experiment) for block in run.blocks]
+    first: dict[int, int] = {}
+    for index, block in enumerate(run.blocks):
+        if not reasons[index]:
+            first.setdefault(block.block, index)
+    sound = list(first.values())
+    return RunStatus(reasons, sound, _stopping_decision(run, sound))
+
+
+def _stopping_decision(run: Run, sound: Sequence[int]) -> Decision | None:
+    rule = run.manifest.rule
+    if rule is None:
+        return None
+    blocks = [run.blocks[index] for index in sound]
+
+    def comparisons(look: int) -> list[Comparison]:
+        return primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
+
+    return sequential.stopping_decision(
+        rule, _times(run, sound), comparisons, lambda look: is_ended_by_failing(run.experiment, blocks[:look])
+    )
+
+
+def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
+    """How a run was for time when it began, and after each block that counts with the attempts that followed it."""
+    times = []
+    for begin, end in itertools.pairwise([-1, *sound, len(run.blocks)]):
+        spent = sum(block.seconds or 0.0 for block in run.blocks[:end])
+        if begin >= 0:
+            another = run.blocks[begin].repeated_seconds
+        else:
+            # What is measured once has not been yet. An attempt may have ended early: the longest tells more.
+            another = max((block.seconds or 0.0 for block in run.blocks[:end]), default=0.0)
+        times.append(sequential.Time(spent, another))
+    return times
+
+
+def stopping_decision(run: Run) -> Decision | None:
+    """The look at which a run ended, or where it stands; None where its number of blocks was fixed."""
+    return status_of(run).decision
+
+
+def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Rejection]]:
+    """The blocks that count: the first of those without a reason against them, one per block number.
+
+    Any further block is set aside with that reason, so that measuring on cannot change a verdict.
+    """
+    most = status.decision.blocks if status.decision else run.manifest.blocks
+    counting = set(status.sound[:most])
+    rejected: list[Rejection] = []
+    for index, (block, reasons) in enumerate(zip(run.blocks, status.reasons, strict=True)):
+        if index in counting:
+            continue
+        if not reasons and index in status.sound:
+            reasons = [f"the run has its {most} blocks already"]
+        elif not reasons:
+            reasons = ["an earlier attempt at this block counts already"]
+        rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
+    return [run.blocks[index] for index in sorted(counting)], rejected
+
+
+def blocks_left(run: Run) -> int:
+    """How many blocks the run still needs, in all or up to its next look; 0 where it has ended."""
+    return blocks_left_of(run, status_of(run))
+
+
+def blocks_left_of(run: Run, status: RunStatus) -> int:
+    """As ``blocks_left``, of a run whose standing is known."""
+    rule, reached = run.manifest.rule, status.decision
+    if rule and reached:
+        return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks
+    accepted = [run.blocks[index] for index in status.sound]
+    return 0 if is_ended_by_failing(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
+
+
+def is_ended_by_failing(experiment: Experiment, accepted: Sequence[Block]) -> bool:
+    """Whether further blocks are not needed: in every comparison one of the two failed in all of the first three
+    blocks that count."""
+    first = [failing.failed(block, experiment) for block in accepted[:BLOCKS_THAT_FAILED]]
+    always = set.intersection(*first) if len(first) == BLOCKS_THAT_FAILED else set()
+    over, *others = experiment.variants
+    return over in always or always.issuperset(others)

@@ -1,0 +1,171 @@
+"""Simulated runs with looks (``vtlab simulate``): what the rule of ``statistics.sequential`` gives.
+
+The noise is that of ``statistics.simulation``, and the formulae and rules are those that judge real runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vtlab.analysis.statistics import paired, sequential, simulation
+from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
+from vtlab.analysis.statistics.simulation import EDGE, KINDS, RATIOS, SEED, Noise
+from vtlab.model.manifest import SequentialRule
+
+#: Standard deviations of a block that a table compares.
+SDS = (0.003, 0.007, 0.02, 0.04, 0.08)
+#: Comparisons of a call.
+COMPARISONS = (1, 2, 5, 10)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How simulated runs ended: arrays over the runs."""
+
+    blocks: NDArray[np.int64]
+    #: ``statistics.position`` of the interval of the last look.
+    position: NDArray[np.int8]
+    covers: NDArray[np.bool_]
+    is_futile: NDArray[np.bool_]
+    #: Half-width of the interval: 0.1 is 10 %.
+    width: Array
+
+
+@dataclass(frozen=True)
+class Result:
+    """Shares of the simulated runs."""
+
+    coverage: float
+    faster: float
+    slower: float
+    equivalent: float
+    inconclusive: float
+    #: With a verdict that does not hold. On the edge of the margin none holds.
+    false: float
+    #: That ended because settling them was improbable.
+    futile: float
+    #: Mean number of blocks.
+    blocks: float
+    #: Half-width of the interval that nine runs in ten have at most.
+    width: float
+
+
+def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
+    """How runs with these counts end; ``of``, ``over``: runs x blocks up to the last look x trials."""
+    logs, resolutions = paired.log_ratio(of, over), paired.resolution(of, over)
+    runs = len(logs)
+    left = np.arange(runs)
+    result = Ends(
+        blocks=np.zeros(runs, dtype=np.int64),
+        position=np.zeros(runs, dtype=np.int8),
+        covers=np.zeros(runs, dtype=np.bool_),
+        is_futile=np.zeros(runs, dtype=np.bool_),
+        width=np.zeros(runs),
+    )
+    for look in rule.looks:
+        confidence = 1 - sequential.level(rule, look)
+        t = paired.paired_t(logs[left, :look], paired.floor(resolutions[left, :look]), confidence=confidence)
+        half = (t.high - t.low) / 2
+        low, high = np.exp(t.low), np.exp(t.high)
+        position = paired.position(low, high)
+        settled = (position != ACROSS) & sequential.is_precise(low, high, rule.precision)
+        futile = np.zeros(len(left), dtype=np.bool_)
+        if sequential.FUTILE_FROM <= look < rule.looks[-1]:
+            futile = ~settled & (sequential.chance(rule, look, t.mean, t.sd) < sequential.FUTILE)
+        ended = settled | futile | (look == rule.looks[-1])
+        now = left[ended]
+        result.blocks[now] = look
+        result.position[now] = position[ended]
+        result.covers[now] = ((t.low <= math.log(ratio)) & (math.log(ratio) <= t.high))[ended]
+        result.is_futile[now] = futile[ended]
+        result.width[now] = np.expm1(half[ended])
+        left = left[~ended]
+    return result
+
+
+def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Result:
+    """What a true ``ratio`` of throughputs gives."""
+    random = np.random.default_rng([SEED, rule.comparisons, round(1000 * ratio), round(100_000 * noise.sd)])
+    most = rule.looks[-1]
+    parts = [
+        ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule) for size in simulation.chunks(runs)
+    ]
+    position = np.concatenate([part.position for part in parts])
+    share = {place: float(np.mean(position == place)) for place in (ABOVE, BELOW, INSIDE, ACROSS)}
+    holds = simulation.true_position(ratio)
+    return Result(
+        coverage=float(np.mean(np.concatenate([part.covers for part in parts]))),
+        faster=share[ABOVE],
+        slower=share[BELOW],
+        equivalent=share[INSIDE],
+        inconclusive=share[ACROSS],
+        false=sum(share[place] for place in (ABOVE, BELOW, INSIDE) if place != holds),
+        futile=float(np.mean(np.concatenate([part.is_futile for part in parts]))),
+        blocks=float(np.mean(np.concatenate([part.blocks for part in parts]))),
+        width=float(np.quantile(np.concatenate([part.width for part in parts]), 0.9)),
+    )
+
+
+def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
+    """The lines that ``vtlab simulate`` prints of runs with looks: the same on every machine."""
+    rule = sequential.sequential_rule(1)
+    looks = ", ".join(str(look) for look in rule.looks)
+    yield ""
+    yield f"Runs that end when they are settled: looks after {looks} blocks, which share the level of 5%,"
+    yield f"and an interval of at most ±{rule.precision:.0%}. futile: ended because it would hardly be settled;"
+    yield "blocks: mean number; width: half-width of the interval that nine in ten runs have at most, in %."
+    for name, noise in KINDS.items():
+        yield from ["", f"{name}. SD of a block {sd:.2%}" + (" without the modes" if noise.of_is_slow else ""), _HEAD]
+        for ratio in RATIOS:
+            yield f"{ratio:6.2f}{_row(simulate(ratio, noise.with_sd(sd), runs, rule))}"
+    yield from ["", "Gaussian, by the SD of a block.", f"   SD {_HEAD}"]
+    for other in SDS:
+        for ratio in RATIOS:
+            result = simulate(ratio, KINDS["Gaussian"].with_sd(other), runs, rule)
+            yield f"{100 * other:5.1f} {ratio:6.2f}{_row(result)}"
+    yield from _calls_table(runs, sd)
+
+
+def _calls_table(runs: int, sd: float) -> Iterator[str]:
+    yield ""
+    yield f"Calls with several comparisons, all on the edge of the margin, Gaussian, SD of a block {sd:.2%}."
+    yield "missed: at least one interval does not cover its true ratio; any: at least one has that verdict."
+    yield "comparisons   missed  any faster  any equivalent"
+    for comparisons in COMPARISONS:
+        shares = simulate_calls(comparisons, KINDS["Gaussian"].with_sd(sd), runs)
+        yield f"{comparisons:11d}{_percent(shares[0], 9)}{_percent(shares[1], 12)}{_percent(shares[2], 16)}"
+
+
+def simulate_calls(comparisons: int, noise: Noise, runs: int, *, seed: int = SEED) -> tuple[float, float, float]:
+    """Shares of calls in which an interval misses the truth, and with a false ``faster``, a false ``equivalent``; all
+    true ratios are on the edge of the margin."""
+    random = np.random.default_rng([SEED, comparisons])
+    rule = sequential.sequential_rule(comparisons)
+    missed = faster = equivalent = 0
+    for size in simulation.chunks(runs):
+        shape = (size * comparisons, rule.looks[-1])
+        result = ends(*simulation.counts(random, shape, EDGE, noise), EDGE, rule)
+        by_call = (size, comparisons)
+        missed += int(np.count_nonzero((~result.covers).reshape(by_call).any(axis=-1)))
+        faster += int(np.count_nonzero((result.position == ABOVE).reshape(by_call).any(axis=-1)))
+        equivalent += int(np.count_nonzero((result.position == INSIDE).reshape(by_call).any(axis=-1)))
+    return missed / runs, faster / runs, equivalent / runs
+
+
+_HEAD = " ratio  coverage  faster  slower  equivalent  inconclusive   false  futile  blocks   width"
+
+
+def _row(r: Result) -> str:
+    return (
+        f"{_percent(r.coverage, 10)}{_percent(r.faster)}{_percent(r.slower)}{_percent(r.equivalent, 12)}"
+        f"{_percent(r.inconclusive, 14)}{_percent(r.false)}{_percent(r.futile)}{r.blocks:8.2f}{_percent(r.width)}"
+    )
+
+
+def _percent(share: float, width: int = 8) -> str:
+    return f"{100 * share:{width}.2f}"

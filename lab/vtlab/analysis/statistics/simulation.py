@@ -1,0 +1,284 @@
+"""Simulated runs with realistic noise, and what the statistics make of them (``vtlab simulate``).
+
+The noise of a trial's throughput, on the log scale (standard deviations in ``Noise``): what the machine does to a
+block (both variants alike), a drift within it, an effect of each JVM (compilation, layout), correlated noise from trial
+to trial (AR(1)) and independent noise. Orders are mirrored and drawn like a real run's (ABBA or BAAB). Answers come
+evenly and the window begins at a random moment, so a trial counts a whole number of them. The formulae and the rules
+are those of ``vtlab.analysis.statistics``.
+
+The true ratio is the one whose logarithm is the mean over all JVMs: also of a service some of whose JVMs are slow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
+
+SEED = 20_261_123
+#: Runs, or reports, that are simulated at a time: more do not fit in the processor's caches.
+CHUNK = 4000
+#: A block's standard deviation where none is named.
+SD = 0.02
+#: Answers that a window would count at the true ratio 1.
+ANSWERS = 1000.5
+#: Share of the JVMs that are slow, of a variant with such a mode, and what they do of the others' throughput.
+SLOW_SHARE, SLOW = 0.3, 0.85
+
+EDGE = 1 + paired.MARGIN
+RATIOS = (1.0, EDGE, 1.1, 1.2, 1.5, 5.0)
+BLOCKS = (2, 3, 4, 6, 9, 12)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations on the log scale: 0.03 is about 3 %."""
+
+    block: float = 0.10
+    #: Of the slope over a block's four trials, per trial.
+    drift: float = 0.02
+    jvm: float = 0.02
+    #: Stationary, and its correlation from one trial to the next.
+    trial: float = 0.02
+    correlation: float = 0.6
+    white: float = 0.01
+    #: Of the variant compared, the JVM's effect is exponential with a tail of slow ones, and has all of the variance
+    #: that the two variants' JVMs have otherwise.
+    skewed: bool = False
+    #: A share of the JVMs of the variant compared, of the first variant, is slow.
+    of_is_slow: bool = False
+    over_is_slow: bool = False
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of a block's log ratio, without slow modes. Block and drift cancel."""
+        c = self.correlation
+        # Of the contrast (1, -1, -1, 1)/2 of an AR(1) process.
+        correlated = self.trial**2 * (4 - 2 * c - 4 * c**2 + 2 * c**3) / 4
+        return math.sqrt(2 * self.jvm**2 + correlated + self.white**2)
+
+    def with_sd(self, sd: float) -> Noise:
+        """Such noise with that standard deviation of a block's log ratio (slow modes come on top)."""
+        factor = sd / self.sd
+        return replace(self, jvm=self.jvm * factor, trial=self.trial * factor, white=self.white * factor)
+
+
+KINDS = {
+    "Gaussian": Noise(),
+    "skewed: one variant's JVMs have an exponential tail of slow ones": Noise(skewed=True),
+    "two modes: 30 % of one variant's JVMs are 15 % slower": Noise(of_is_slow=True),
+    "two modes of both: 30 % of all JVMs are 15 % slower": Noise(of_is_slow=True, over_is_slow=True),
+}
+#: Without any noise but that of counting.
+SILENT = Noise(block=0, drift=0, jvm=0, trial=0, white=0)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Shares of the simulated runs."""
+
+    coverage: float
+    faster: float
+    slower: float
+    equivalent: float
+    inconclusive: float
+    #: With a verdict that does not hold. On the edge of the margin none holds.
+    false: float
+    #: Whose blocks have all the same log ratio, so that the interval would have no width without the floor.
+    alike: float
+    #: Standard deviation of a block's log ratio: root mean square.
+    sd: float
+
+
+def counts(
+    random: np.random.Generator, shape: tuple[int, ...], ratio: Array | float, noise: Noise, answers: float = ANSWERS
+) -> tuple[Array, Array]:
+    """Answers that the trials of ``of`` and ``over`` count: two arrays of that shape of blocks, x 2 trials each."""
+    ar = np.empty((*shape, 4))
+    ar[..., 0] = random.normal(0, noise.trial, shape)
+    for i in range(1, 4):
+        fresh = random.normal(0, noise.trial * math.sqrt(1 - noise.correlation**2), shape)
+        ar[..., i] = noise.correlation * ar[..., i - 1] + fresh
+    drift = random.normal(0, noise.drift, (*shape, 1)) * np.arange(4)
+    trials = random.normal(0, noise.block, (*shape, 1)) + drift + ar + random.normal(0, noise.white, (*shape, 4))
+    # of first and last (ABBA), or over (BAAB).
+    outer = random.random((*shape, 1)) < 0.5
+    ends, middle = trials[..., [0, 3]], trials[..., [1, 2]]
+    of_jvm, over_jvm = _jvms(random, (*shape, 1), noise)
+    of = np.where(outer, ends, middle) + of_jvm + np.log(ratio)
+    over = np.where(outer, middle, ends) + over_jvm
+    # The window begins at a random moment between two answers.
+    of_counts, over_counts = (np.floor(answers * np.exp(log) + random.random(log.shape)) for log in (of, over))
+    return np.maximum(of_counts, 1), np.maximum(over_counts, 1)
+
+
+def _jvms(random: np.random.Generator, shape: tuple[int, ...], noise: Noise) -> tuple[Array, Array]:
+    """The effects of the JVMs of ``of`` and ``over``, of mean 0."""
+    if noise.skewed:
+        of, over = math.sqrt(2) * noise.jvm * (1 - random.standard_exponential(shape)), np.zeros(shape)
+    else:
+        of, over = random.normal(0, noise.jvm, shape), random.normal(0, noise.jvm, shape)
+    for effect, has_slow in ((of, noise.of_is_slow), (over, noise.over_is_slow)):
+        if has_slow:
+            effect += math.log(SLOW) * ((random.random(shape) < SLOW_SHARE) - SLOW_SHARE)
+    return of, over
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Runs as a report judges them: arrays over the runs."""
+
+    t: paired.PairedT
+    #: ``statistics.position`` of the interval.
+    position: NDArray[np.int8]
+    #: Whether all blocks have one log ratio.
+    alike: NDArray[np.bool_]
+    #: Sum of squares of the log ratios about their true mean.
+    squares: Array
+
+
+def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
+    logs = paired.log_ratio(of, over)
+    t = paired.paired_t(logs, paired.floor(paired.resolution(of, over)))
+    squares = np.sum(np.square(logs - np.log(ratio)), axis=-1)
+    return Judged(t, paired.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
+
+
+def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANSWERS) -> Result:
+    """What a true ``ratio`` of throughputs gives with ``n`` >= 2 blocks."""
+    # The rows of a table share no random numbers.
+    random = np.random.default_rng([SEED, n, round(1000 * ratio), round(1000 * answers)])
+    truth = math.log(ratio)
+    positions, covered, alike, squares = dict.fromkeys((ABOVE, BELOW, INSIDE, ACROSS), 0), 0, 0, 0.0
+    for size in chunks(runs):
+        judged = _judge(*counts(random, (size, n), ratio, noise, answers), ratio)
+        covered += int(np.count_nonzero((judged.t.low <= truth) & (truth <= judged.t.high)))
+        alike += int(np.count_nonzero(judged.alike))
+        squares += float(np.sum(judged.squares))
+        for place in positions:
+            positions[place] += int(np.count_nonzero(judged.position == place))
+    share = {place: number / runs for place, number in positions.items()}
+    holds = true_position(ratio)
+    return Result(
+        coverage=covered / runs,
+        faster=share[ABOVE],
+        slower=share[BELOW],
+        equivalent=share[INSIDE],
+        inconclusive=share[ACROSS],
+        false=sum(share[place] for place in (ABOVE, BELOW, INSIDE) if place != holds),
+        alike=alike / runs,
+        sd=math.sqrt(squares / (runs * n)),
+    )
+
+
+def true_position(ratio: float) -> int:
+    """The position of an interval whose verdict holds for a true ratio; ``ACROSS`` on the edge of the margin."""
+    if ratio in (EDGE, 1 / EDGE):
+        return ACROSS
+    return ABOVE if ratio > EDGE else BELOW if ratio < 1 / EDGE else INSIDE
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """Shares of the simulated reports, each of several experiments."""
+
+    #: At least one experiment on the edge of the margin is ``faster``, or ``equivalent``.
+    any_faster: float
+    any_equivalent: float
+    #: ``any_faster`` were each experiment judged by its interval alone.
+    any_faster_alone: float
+    #: Of the experiments beyond the margin, the share that is ``faster``; NaN without such experiments.
+    power: float
+
+
+def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -> ReportResult:
+    """What reports of several experiments with those true ratios, on the edge of the margin or beyond it, give."""
+    random = np.random.default_rng([SEED, n, *(round(1000 * ratio) for ratio in ratios)])
+    true = np.array(ratios)
+    on_edge = true == EDGE
+    faster = equivalent = alone = powerful = 0
+    for size in chunks(runs):
+        per_trial = true[:, np.newaxis, np.newaxis]
+        judged = _judge(*counts(random, (size, len(true), n), per_trial, noise), true[:, np.newaxis])
+        settled = paired.holm_adjusted(judged.t.p) <= paired.LEVEL
+        is_faster = judged.position == ABOVE
+        faster += int(np.count_nonzero((is_faster & settled & on_edge).any(axis=-1)))
+        equivalent += int(np.count_nonzero(((judged.position == INSIDE) & settled & on_edge).any(axis=-1)))
+        alone += int(np.count_nonzero((is_faster & on_edge).any(axis=-1)))
+        powerful += int(np.count_nonzero(is_faster & settled & ~on_edge))
+    beyond = int(np.count_nonzero(~on_edge))
+    power = powerful / (runs * beyond) if beyond else math.nan
+    return ReportResult(faster / runs, equivalent / runs, alone / runs, power)
+
+
+def chunks(runs: int) -> Iterator[int]:
+    """Sizes of the parts in which so many runs are simulated."""
+    for begin in range(0, runs, CHUNK):
+        yield min(CHUNK, runs - begin)
+
+
+def tables(runs: int, sd: float = SD) -> Iterator[str]:
+    """The lines that ``vtlab simulate`` prints: the same on every machine."""
+    yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
+    yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
+    yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
+    yield from _noise_table(runs, sd)
+    yield from _counting_table(runs)
+    yield from _reports_table(runs, sd)
+
+
+def _noise_table(runs: int, sd: float) -> Iterator[str]:
+    for name, noise in KINDS.items():
+        yield from ["", f"{name}. SD of a block {sd:.2%}" + (" without the modes" if noise.of_is_slow else ""), _HEAD]
+        for ratio in RATIOS:
+            for n in BLOCKS:
+                yield _row(ratio, n, simulate(n, ratio, noise.with_sd(sd), runs))
+
+
+def _counting_table(runs: int) -> Iterator[str]:
+    yield ""
+    yield "Few answers in a window, and no noise but that of counting them."
+    yield "alike: all blocks have one ratio, so that the interval has a width by the floor alone."
+    yield f"answers {_HEAD}   alike"
+    for answers in (3.4, 10.4, 100.4):
+        for ratio in (1.0, EDGE, 1.2):
+            for n in (2, 3, 6):
+                result = simulate(n, ratio, SILENT, runs, answers=answers)
+                yield f"{answers:7.1f} {_row(ratio, n, result)}{_percent(result.alike)}"
+
+
+def _reports_table(runs: int, sd: float) -> Iterator[str]:
+    yield ""
+    yield f"Reports of several experiments, Gaussian, SD of a block {sd:.2%}."
+    yield "any: at least one experiment on the edge of the margin has that verdict."
+    yield "found: of the other experiments, with a true ratio of 1.2, those that are faster."
+    yield "experiments  on the edge   n  any faster  without Holm  any equivalent   found"
+    for total, edge in ((1, 1), (5, 5), (10, 10), (10, 5)):
+        ratios = [EDGE] * edge + [1.2] * (total - edge)
+        for n in (3, 6, 12):
+            result = simulate_reports(n, ratios, KINDS["Gaussian"].with_sd(sd), runs)
+            found = f"{'-':>8}" if math.isnan(result.power) else _percent(result.power)
+            yield (
+                f"{total:11d}{edge:13d}{n:4d}{_percent(result.any_faster, 12)}{_percent(result.any_faster_alone, 14)}"
+                f"{_percent(result.any_equivalent, 16)}{found}"
+            )
+
+
+_HEAD = " ratio   n  coverage  faster  slower  equivalent  inconclusive   false      SD"
+
+
+def _row(ratio: float, n: int, r: Result) -> str:
+    return (
+        f"{ratio:6.2f}{n:4d}{_percent(r.coverage, 10)}{_percent(r.faster)}{_percent(r.slower)}"
+        f"{_percent(r.equivalent, 12)}{_percent(r.inconclusive, 14)}{_percent(r.false)}{_percent(r.sd)}"
+    )
+
+
+def _percent(share: float, width: int = 8) -> str:
+    return f"{100 * share:{width}.2f}"

@@ -1,0 +1,127 @@
+"""The metrics of the catalogue with Grafana's variables in their queries."""
+
+from __future__ import annotations
+
+from vtlab.catalogue import metrics
+from vtlab.catalogue.metrics import METRICS, Scope
+from vtlab.catalogue.published import KEEPS_UP, Name
+
+#: Locally series have no label ``namespace``: that of All, ``.*``, matches those, too.
+NAMESPACE = 'namespace=~"$namespace"'
+SERVER = f'{NAMESPACE},variant=~"$variants"'
+#: Rates are over ``$__rate_interval``, runs over the chosen time range.
+_VALUES = {
+    "server": SERVER,
+    "client": f'{SERVER},testid="$run"',
+    "window": "$__rate_interval",
+    "range": "$__range",
+}
+#: Of comparisons: those of the primary metric, which have the verdict.
+PRIMARY = f'{SERVER},verdict!=""'
+#: In place of a percentile.
+TOO_FEW = -1
+#: In place of the load's utilisation, where a variant keeps up with it.
+SERVED = -1
+_BY_VARIANT = "max by (namespace, variant)"
+_BY_RESOURCE = "max by (namespace, variant, resource)"
+
+
+def metric(name: str, scope: Scope = "window") -> str:
+    """A metric over time (``window`` or ``now``), or of a whole run."""
+    return metrics.metric(name, scope, **_VALUES)
+
+
+def in_windows(name: str) -> str:
+    """A metric over the last seconds, only while a trial of its variant is measured."""
+    return metrics.render("$in_windows", of=name, **_VALUES)
+
+
+def published(name: Name, matchers: str = SERVER) -> str:
+    """What vtlab has written of the run's verdict. It is dated at the run's end."""
+    return f'last_over_time({name}{{{matchers},testid="$run"}}[$__range])'
+
+
+def by_variant_or_plain(name: Name, plain: str) -> str:
+    """A figure of each variant as the verdict has it; where there is no verdict, the metric of the run."""
+    return f"{_BY_VARIANT} ({published(name)}) or {_BY_VARIANT} ({metric(plain, 'run')})"
+
+
+def latency_mean() -> str:
+    """The mean latency of each variant; NaN where the verdict says that there is none: it had not settled."""
+    return by_variant_or_plain("vtlab_latency_mean_seconds", "latency_mean")
+
+
+def latency_p99() -> str:
+    """The same for the 99th percentile, and ``TOO_FEW`` where the windows had too few requests for it."""
+    p99 = f"{_BY_VARIANT} ({published('vtlab_latency_p99_seconds')})"
+    few = f"0 * ({_BY_VARIANT} ({published('vtlab_latency_mean_seconds')}) >= 0) + {TOO_FEW}"
+    plain = by_variant_or_plain("vtlab_latency_p99_seconds", "latency_p99")
+    return f"({p99} >= 0) or ({few}) or {plain}"
+
+
+def where_settled(plain: str) -> str:
+    """The metric of the run; NaN where the clients' latency had not settled."""
+    latency = f"({latency_mean()})"
+    settled = f"({_BY_VARIANT} ({metric(plain, 'run')})) and on (namespace, variant) ({latency} >= 0)"
+    return f"({settled}) or ({latency} != {latency})"
+
+
+def in_flight_client() -> str:
+    """Requests that clients wait for, in the windows; of a closed load only where latency had settled: a wait counts
+    when it ends, and before all users have waited for as long as later there seem to be fewer."""
+    settled = f"max_over_time(({latency_mean()})[1s:1s] @ end()) >= 0"
+    return (
+        f"({in_windows('in_flight_client')}) and on (namespace, variant) (({settled}) or {metric('arrivals', 'now')})"
+    )
+
+
+def most_of_run(name: str) -> str:
+    """A metric of the run, the most of all variants, as a constant over the whole time range."""
+    return f"max(max_over_time(({metric(name, 'run')})[1s:1s] @ end()))"
+
+
+def by_resource(name: Name) -> str:
+    """What the verdict says of each resource."""
+    return f"{_BY_RESOURCE} ({published(name)})"
+
+
+def by_resource_or_plain(name: Name, plain: str) -> str:
+    """The same; where there is no verdict, the query ``plain`` of the run."""
+    verdict = by_resource(name)
+    return f"{verdict} or (({plain}) unless on (namespace, variant) {verdict})"
+
+
+def utilization() -> str:
+    """Of each resource; ``SERVED`` for the load of a variant that nothing else limits: it keeps up."""
+    of_load = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
+    alone = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
+    served = f"0 * ({_BY_RESOURCE} ({of_load}) and on (namespace, variant) {alone}) + {SERVED}"
+    utilizations = by_resource_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
+    return f"({served}) or {utilizations}"
+
+
+def without_verdict(promql: str) -> str:
+    """Only of a run that has no verdict."""
+    return f"({promql}) unless on (namespace, testid) {published('vtlab_verdict_blocks', NAMESPACE)}"
+
+
+def ordered(promql: str) -> tuple[str, ...]:
+    """The same for platform, and for the others: Prometheus gives no order, and platform comes first."""
+    return tuple(promql.replace(SERVER, f"{SERVER},variant{only}") for only in ('="platform"', '!="platform"'))
+
+
+def recorded(name: str, matchers: str) -> str:
+    """What the rules record of a metric."""
+    return f"{METRICS[name].recorded_as('rule')}{{{matchers}}}"
+
+
+#: 1 while a trial is measured, trial by trial.
+TRIALS = f"({metric('measured_window', 'rule')}) > 0"
+#: Users, under open load arrivals per second.
+LOAD = metric("capacity_load")
+#: How much of each resource was in use over a run's windows.
+USED = f"{_BY_RESOURCE} ({metric('utilization', 'run')}) * {_BY_RESOURCE} ({metric('capacity', 'run')})"
+#: What the kubelet's cAdvisor says; on Kubernetes only.
+CADVISOR_THROTTLED = recorded("container_throttled_periods", SERVER)
+K6_CPU = recorded("generator_cpu", NAMESPACE)
+K6_THROTTLED = recorded("generator_throttled_periods", NAMESPACE)

@@ -1,0 +1,17 @@
+"""The operating system of this machine: what vtlab starts here needs Linux."""
+
+from __future__ import annotations
+
+import sys
+
+from vtlab.errors import PrerequisiteMissing
+
+
+def refuse_other_than_linux() -> None:
+    """Raises PrerequisiteMissing on anything but Linux, for what is started on this machine."""
+    if sys.platform != "linux":
+        raise PrerequisiteMissing(
+            "vtlab measures on its own machine only where that is Linux: for CPU limits by control groups, and to end"
+            " what it started",
+            "measure in a cluster (--target kubernetes), on Linux, or in a Linux virtual machine",
+        )

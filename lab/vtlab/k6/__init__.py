@@ -1,0 +1,1 @@
+"""The load generator: one call of k6, and the user's own k6 script."""

@@ -1,0 +1,285 @@
+"""One attempt at one block on a target: warm-up, trials, and what is measured once beside them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from vtlab.analysis import variant_results
+from vtlab.analysis.laws.phases import measured_variant
+from vtlab.analysis.validity import checks, steady_state, warmth
+from vtlab.errors import BlockFault
+from vtlab.measuring.block_state import BlockState
+from vtlab.measuring.progress import Progress
+from vtlab.measuring.warm_up import WarmUp, last_of_each
+from vtlab.model import units
+from vtlab.model.experiment import Experiment
+from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.records import Block, Trial
+from vtlab.model.run import BlockSeries
+from vtlab.planning import dump_schedule, light_load, round_pacing
+from vtlab.planning.light_load import LoadedVariant
+from vtlab.planning.load_call import LightLoad, LoadCall
+from vtlab.report.words import class_archives
+from vtlab.targets.protocol import StartedBlock, Target
+
+
+@dataclass(frozen=True)
+class AttemptPlan:
+    """Plan of one attempt at a block."""
+
+    experiment: Experiment
+    seed: int
+    #: Number of the block, and of the attempt at it.
+    block: int
+    attempt: int
+    #: The variants of the trials, in their order.
+    order: Sequence[str]
+    #: Whether a single user is measured, too.
+    with_single_user: bool
+    #: Variants that still need light load, and thread dumps: always, or where nothing else explains the trials.
+    unmeasured_variants: Sequence[str] = ()
+    diagnosis: DiagnosisMode = "unexplained"
+    #: The run's blocks so far that count.
+    blocks_before: Sequence[Block] = ()
+
+
+class Attempt:
+    """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
+    result, and so are their figures. A variant without a steady state gets no trials."""
+
+    def __init__(
+        self, plan: AttemptPlan, progress: Progress, title: str, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        """``title``: of the block, for messages."""
+        self._plan = plan
+        #: Variants that still need light load and thread dumps.
+        self._unmeasured = list(plan.unmeasured_variants)
+        block = Block(block=plan.block, attempt=plan.attempt, order=list(plan.order))
+        title += f", attempt {plan.attempt}" if plan.attempt > 1 else ""
+        self._state = BlockState(plan.experiment, plan.seed, progress, title, block)
+        self._warm_up = WarmUp(self._state, wait)
+
+    def measure(self, target: Target) -> tuple[Block, BlockSeries]:
+        """Measures the block; returns it and its samples for the charts."""
+        state, plan = self._state, self._plan
+        block, samples = state.block, BlockSeries()
+        with self._faults_recorded():
+            state.step(f"starting {' and '.join(plan.experiment.variants)}")
+            started = target.start(plan.experiment, plan.block, plan.attempt)
+        if block.faults:
+            return block, samples
+        self._take_over_start(started)
+        with self._faults_recorded():
+            self._measure_phases(started)
+            if block.trials:
+                samples = started.series(block.trials[0].begin, block.trials[-1].drained)
+                self._unmeasured = [variant for variant in self._unmeasured if variant in state.variants]
+                with self._faults_told():
+                    self._measure_light(started)
+        with self._faults_recorded():
+            block.instances = started.check_instances()
+        # From here on nothing counts: a variant that the dumps break has not failed.
+        if block.light and not block.faults:
+            with self._faults_told():
+                self._diagnose(started)
+        elif plan.diagnosis == "always" and self._unmeasured and not plan.experiment.windows.wait_for_answers:
+            self._say_no_dumps(self._unmeasured, "each ends with its trials (windows.wait_for_answers: false)")
+        return block, samples
+
+    @contextmanager
+    def _faults_recorded(self) -> Iterator[None]:
+        """Records a fault, which rejects the block."""
+        try:
+            yield
+        except BlockFault as fault:
+            self._state.block.faults.append(str(fault))
+
+    @contextmanager
+    def _faults_told(self) -> Iterator[None]:
+        """Tells the user of a fault: the trials are measured, and what is beside them costs no block."""
+        try:
+            with self._once():
+                yield
+        except BlockFault as fault:
+            self._state.say(f"not measured beside the trials: {fault}")
+
+    @contextmanager
+    def _once(self) -> Iterator[None]:
+        """Counts the time, which another block of the run will not take."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            block = self._state.block
+            block.once_seconds = round(block.once_seconds + time.monotonic() - began, 3)
+
+    def _take_over_start(self, started: StartedBlock) -> None:
+        """Takes over what is known of the variants before any load."""
+        state, block = self._state, self._state.block
+        block.instances, block.failures = started.instances, list(started.failures)
+        block.differences, block.once_seconds = list(started.differences), started.preflight_seconds
+        for failure in block.failures:
+            state.say_failed(failure)
+        for instance in block.instances if block.block == 1 else ():
+            if unused := class_archives.unused_note(instance):
+                state.say(unused)
+        state.variants = [instance.variant for instance in block.instances]
+
+    def _measure_phases(self, started: StartedBlock) -> None:
+        """Measures warm-up and trials, and the single-user phases of a run's first block.
+
+        Single users come after the trials: a JVM that serves one compiles anew, and would do so in the trials. Where
+        what is unanswered may be given up a JVM ends with its last trial: there they come before.
+        """
+        state, plan = self._state, self._plan
+        phase = plan.experiment.windows.single_user_phase
+        single = phase if plan.with_single_user and units.milliseconds(phase) else None
+        # Nothing comes after the trials: what the last one leaves unanswered may be given up then.
+        may_end = not plan.unmeasured_variants and not single
+        self._warm_up.run(started, plan.order, may_end)
+        if not plan.experiment.windows.wait_for_answers:
+            if single:
+                self._measure_single(started, single)
+            self._measure_without_drain(started)
+            return
+        if not state.block.trials:
+            self._measure_trials(started, may_end)
+        if self._were_warm_up():
+            self._measure_trials(started, may_end)
+        if single and state.block.trials:
+            self._measure_single(started, single)
+
+    def _measure_without_drain(self, started: StartedBlock) -> None:
+        """Measures each trial by a call of its own, after which its variant has no part in the block."""
+        state = self._state
+        for position, variant in enumerate(self._plan.order, 1):
+            # Another one may break meanwhile.
+            while variant in state.variants:
+                state.step(f"measuring {variant}")
+                call = partial(started.trial_without_drain, variant, position, state.pacing)
+                document = state.run_or_drop_variant(started, f"trial {position}", call)
+                if document is not None:
+                    state.store_phases(started, document)
+                    break
+
+    def _were_warm_up(self) -> bool:
+        """Tells whether the trials became so much faster that they count as cycles of the warm-up, and are to be
+        measured once more. Not where the steady state would not be reached with them, nor where the last variant ended
+        with its last trial."""
+        state = self._state
+        block, experiment = state.block, state.experiment
+        if any(trial.given_up for trial in block.trials) or not warmth.is_rising(block, experiment):
+            return False
+        cycles = [
+            *block.warmup,
+            *(
+                trial.model_copy(update={"phase": "warmup", "position": position})
+                for position, trial in enumerate(block.trials, len(block.warmup) + 1)
+            ),
+        ]
+        longer = block.model_copy(update={"warmup": cycles})
+        warm_ups = [steady_state.warm_up_of(longer, experiment, variant) for variant in state.variants]
+        if not all(warm_up.state.reached for warm_up in warm_ups):
+            return False
+        block.warmup, block.trials = cycles, []
+        state.say("the trials became faster, so they are warm-up, and are measured once more")
+        return True
+
+    def _measure_trials(self, started: StartedBlock, may_end: bool) -> None:
+        state = self._state
+
+        def call() -> LoadCall:
+            order = [variant for variant in self._plan.order if variant in state.variants]
+            warmed = last_of_each(state.block.warmup, order)
+            gives_up = may_end and round_pacing.gives_up(state.experiment, order[-1], warmed)
+            return LoadCall(trial_order=order, wait_for_answers=not gives_up, pacing=state.pacing)
+
+        self._measure_while_variants_break(started, call)
+
+    def _measure_single(self, started: StartedBlock, single: str) -> None:
+        def call() -> LoadCall:
+            is_at_once = self._may_run(light_load.may_single_users_run_at_once, started)
+            return LoadCall(single_user_phase=single, pacing=self._state.pacing, is_at_once=is_at_once)
+
+        with self._once():
+            self._measure_while_variants_break(started, call)
+
+    def _measure_while_variants_break(self, started: StartedBlock, planned: Callable[[], LoadCall]) -> None:
+        """Measures trials or single users, again without a variant that broke. ``planned``: the call for the variants
+        that are left."""
+        state = self._state
+        while state.variants:
+            call = planned()
+            order = call.trial_order
+            state.step(f"measuring in the order {', '.join(order)}" if order else "measuring a single user")
+            document = state.run_or_drop_variant(started, "the trials", partial(started.load, call))
+            if document is not None:
+                state.store_phases(started, document)
+                return
+
+    def _may_run(self, at_once: Callable[[Experiment, Sequence[Trial]], bool], started: StartedBlock) -> bool:
+        """Tells whether the variants that are left can be loaded at the same time."""
+        state = self._state
+        # By the trials, where there are any: in the warm-up before them the JIT compilers were busy.
+        loaded = last_of_each(state.block.trials or state.block.warmup, state.variants)
+        return started.loads_at_once and at_once(state.experiment, loaded)
+
+    def _measure_light(self, started: StartedBlock) -> None:
+        """Measures phases of light load, in the first block that counts."""
+        state, block, experiment = self._state, self._state.block, self._state.experiment
+        # Variants that give up what is unanswered have ended with their trials.
+        if not self._unmeasured or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
+            return
+        state.step("light load")
+        is_at_once = self._may_run(light_load.may_run_at_once, started)
+        light = self._planned_light(is_at_once)
+        # Idle phases alone need no CPU, and nothing that variants share.
+        is_silent = light.is_idle and not (experiment.workload.k6 or experiment.workload.login)
+        is_at_once = is_at_once or (started.loads_at_once and is_silent)
+        call = LoadCall(light_load=light, pacing=state.pacing, is_at_once=is_at_once)
+        document = state.run_or_drop_variant(started, "light load", partial(started.load, call))
+        block.light = document.light if document else []
+
+    def _planned_light(self, is_at_once: bool) -> LightLoad:
+        block, experiment = self._state.block, self._state.experiment
+        # A variant that lacks light load may have been alone in an earlier block.
+        all_blocks = [*self._plan.blocks_before, block]
+        loaded = {
+            variant: LoadedVariant.measured(
+                under_load=measured_variant([block], experiment, variant),
+                alone=measured_variant(all_blocks, experiment, variant),
+            )
+            for variant in self._unmeasured
+        }
+        return light_load.plan(loaded, is_at_once)
+
+    def _diagnose(self, started: StartedBlock) -> None:
+        """Takes thread dumps of the variants that need them, or of those that nothing measured explains."""
+        state, plan = self._state, self._plan
+        block, experiment = state.block, state.experiment
+        wanted = [
+            variant
+            for variant in self._unmeasured
+            if variant in state.variants
+            and (
+                plan.diagnosis == "always"
+                or variant_results.is_unexplained([*plan.blocks_before, block], experiment, variant)
+            )
+        ]
+        if not wanted:
+            return
+        state.step(f"thread dumps of {' and '.join(wanted)}")
+        trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
+        block.diagnosis = started.diagnose(
+            {variant: dump_schedule.pace_for_dumps(state.pacing, experiment, trials[variant]) for variant in wanted}
+        )
+        missing = [variant for variant in wanted if variant not in block.diagnosis]
+        if missing and plan.diagnosis == "always":
+            self._say_no_dumps(missing, "vtlab could not ask the JVM, or the JVM ended")
+
+    def _say_no_dumps(self, variants: Sequence[str], reason: str) -> None:
+        self._state.say(f"no thread dumps of {' and '.join(variants)}: {reason}")

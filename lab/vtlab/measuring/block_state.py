@@ -1,0 +1,91 @@
+"""The state of a block that is being measured: what is measured of it so far, and which variants still take part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from vtlab.errors import VariantFailed
+from vtlab.measuring.progress import Progress
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
+from vtlab.planning import round_pacing
+from vtlab.targets.protocol import StartedBlock
+
+
+class BlockState:
+    """State of one attempt at one block. A variant that breaks leaves it: its failure is a result."""
+
+    def __init__(self, experiment: Experiment, seed: int, progress: Progress, title: str, block: Block) -> None:
+        self.experiment = experiment
+        self.seed = seed
+        self.block = block
+        self.pacing = round_pacing.pacing(experiment, seed)
+        #: The variants that take part.
+        self.variants: list[str] = []
+        self._progress = progress
+        self._title = title
+
+    def run_or_drop_variant(
+        self, started: StartedBlock, moment: str, call: Callable[[], K6Document], cycles_before: int = 0
+    ) -> K6Document | None:
+        """Runs a call of k6 and returns what it measured; drops a variant that broke meanwhile, and returns None.
+
+        ``moment``: when the variant broke, in words, unless k6 tells. ``cycles_before``: warm-up cycles before this
+        call.
+        """
+        try:
+            return call()
+        except VariantFailed as broken:
+            phase = _phase_in_words(broken.phase, cycles_before, len(self.variants))
+            failure = Failure(variant=broken.variant, reason=broken.reason, moment=phase or moment)
+            self.block.failures.append(failure)
+            self.say_failed(failure)
+            self.drop_variant(started, broken.variant)
+            return None
+
+    def drop_variant(self, started: StartedBlock, variant: str) -> None:
+        """Ends the variant's part in this block: it gets no more load."""
+        self.variants.remove(variant)
+        started.drop(variant)
+
+    def step(self, text: str) -> None:
+        """Shows what is being done."""
+        self._progress.step(f"{self._title}: {text}")
+
+    def say(self, text: str) -> None:
+        """Tells the user something about this block."""
+        self._progress.say(f"{self._title}: {text}")
+
+    def say_failed(self, failure: Failure) -> None:
+        """Tells the user how a variant failed."""
+        self.say(f"{failure.variant} failed, {failure.moment}: {failure.reason}")
+
+    def store_phases(self, started: StartedBlock, document: K6Document) -> None:
+        """Stores the trials and single-user phases of a call. The last variant ends with what it has not answered, if
+        that was given up."""
+        self.block.single += document.single
+        self.block.thresholds |= document.thresholds
+        rounds = self.pacing.rounds
+        self.block.trials += [
+            trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
+            for trial in document.trials
+        ]
+        self.block.agreed = self.block.agreed and document.agreed
+        if is_given_up(document) and self.experiment.windows.wait_for_answers:
+            started.drop(document.trials[-1].variant)
+
+
+def is_given_up(document: K6Document) -> bool:
+    """Tells whether the last trial left requests unanswered, which are still in flight."""
+    return bool(document.trials) and document.trials[-1].given_up > 0
+
+
+def _phase_in_words(phase: str | None, cycles_before: int, variants: int) -> str | None:
+    """Describes k6's phase tag, after so many warm-up cycles of so many variants; None without one."""
+    if not phase:
+        return None
+    if phase.startswith("w"):
+        return f"warm-up cycle {cycles_before + math.ceil(int(phase[1:]) / variants)}"
+    return {"a": "the login", "s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")

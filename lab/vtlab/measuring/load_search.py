@@ -1,0 +1,303 @@
+"""The search for a service's load: users doubled on one pair of JVMs, until no variant serves more."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vtlab.analysis import load_curve
+from vtlab.analysis.validity import generator, jit_compiler
+from vtlab.analysis.validity.steady_state import steady_state
+from vtlab.errors import GeneratorFailed, VariantFailed
+from vtlab.measuring.warm_up import RAISED_CALLS, are_compiled, more_cpu
+from vtlab.model import units
+from vtlab.model.curve import Curve, Ended, Point
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Trial
+from vtlab.planning import k6_timing
+from vtlab.planning.load_call import CallPacing, LoadCall
+from vtlab.report.words import figures
+from vtlab.targets.protocol import StartedBlock
+
+#: Seconds that the levels of a search take at most, once the pair is warm.
+WITHIN = 90.0
+#: The shortest window of a level in seconds, its usual length, and the answers for which it is longer.
+SHORTEST_WINDOW, WINDOW, ANSWERS = 1.0, 2.0, 20
+#: Rounds of a user from which on it does not matter that a window cuts them: fewer are whole ones.
+MANY_ROUNDS = 10
+#: Seconds of a round that is waited for at most, and of one of which nothing is known.
+LONGEST_ROUND, UNKNOWN_ROUND = 20.0, 0.25
+#: Answers to a single user that tell its throughput, wherever the window cuts its rounds.
+ENOUGH_ANSWERS = 5
+#: Users that warm the pair up at first, and rounds of warm-up cycles under the limit: two where one is judged by the
+#: other, one after a part with more CPU. More users might break a variant before any level is measured: higher levels
+#: have a cycle before them.
+WARM_UP_USERS, WARM_UP_CYCLES, AFTER_RAISED = 64, 2, 1
+#: Seconds of the warm-up after which no further cycles begin for the JIT compilers, and of its part with more CPU.
+WARM_UP_WITHIN, RAISED_WITHIN = 45.0, 30.0
+
+
+@dataclass(frozen=True)
+class SearchTime:
+    """The time that a search may take, in seconds."""
+
+    #: For its levels. What a call of k6 takes to come and go beyond ``k6_timing.START_UP``, as a Job in a cluster does,
+    #: is not counted.
+    within: float = WITHIN
+    #: For everything, counted or not.
+    left: float = math.inf
+    clock: Callable[[], float] = time.monotonic
+
+
+class LoadSearch:
+    """One search."""
+
+    def __init__(
+        self,
+        started: StartedBlock,
+        experiment: Experiment,
+        say: Callable[[str], None],
+        time_limit: SearchTime = SearchTime(),
+    ) -> None:
+        self._started = started
+        self._experiment = experiment
+        self._say = say
+        self._within = time_limit.within
+        #: Seconds of a call of k6 that are not counted.
+        self._uncounted = max(0.0, started.call_seconds - k6_timing.START_UP)
+        self._clock = time_limit.clock
+        #: When the pair was ready, and when it was warm.
+        self._ready = self._began = self._clock()
+        self._deadline = self._ready + time_limit.left
+        self._points: list[Point] = []
+        #: The most users that the pair was warmed up with.
+        self._warmed = WARM_UP_USERS
+        #: Seconds of an answer in the warm-up, by variant.
+        self._warm_answer: dict[str, float] = {}
+        #: Seconds of a round with a single user where answers are rare, by variant.
+        self._single_round: dict[str, float] = {}
+        #: The most users that the load generator could send, once it came to its end.
+        self._sound: int | None = None
+        self.trials: list[Trial] = []
+
+    def run(self) -> Curve:
+        """Measures the curve. BlockFault where something other than a variant breaks, but for a k6 that more users
+        kill."""
+        ended, why = self._levels()
+        return Curve(
+            points=self._points,
+            ended=ended,
+            why=why,
+            seconds=round(self._clock() - self._ready, 1),
+            chosen=load_curve.chosen_users(self._points, self._experiment.variants, self._sound),
+        )
+
+    def _levels(self) -> tuple[Ended, str]:
+        variants = self._experiment.variants
+        try:
+            self._warm_up()
+            self._started.end_warm_up()
+            if stop := self._measure([1]) or self._measure_rare_answers():
+                return stop
+            while users := load_curve.next_users(self._points, variants):
+                if stop := self._measure(users):
+                    return stop
+            if (levels := load_curve.levels_between(self._points, variants)) and (stop := self._measure(levels)):
+                return stop
+        except VariantFailed as broken:
+            return "failed", f"{broken.variant}: {broken.reason}"
+        except GeneratorFailed as broken:
+            if not self._points:
+                raise
+            self._sound = max(point.users for point in self._points)
+            return "load generator", str(broken)
+        highest = max(point.users for point in self._points)
+        return ("most users" if 2 * highest > load_curve.MOST_USERS else "levelled off"), ""
+
+    def _warm_up(self) -> None:
+        self._say(f"warm-up with {WARM_UP_USERS} users")
+        had_more = self._warm_up_raised()
+        count = AFTER_RAISED if had_more else WARM_UP_CYCLES
+        call = LoadCall(trial_load_cycles=count, pacing=CallPacing(users=(WARM_UP_USERS,)))
+        cycles: list[Trial] = []
+        while True:
+            document = self._started.load(call)
+            cycles += document.warmup
+            if self._is_warm(document.warmup) and (had_more or self._is_steady(cycles)):
+                break
+        for trial in document.warmup:
+            self._warm_answer[trial.variant] = trial.latency.mean or LONGEST_ROUND
+        self._began = self._clock()
+
+    def _is_warm(self, warmup: Sequence[Trial]) -> bool:
+        """Tells whether the JIT compilers rest, or the time for that is over."""
+        compiled = are_compiled(warmup, self._experiment.variants, self._experiment)
+        return self._has_warmed_up(WARM_UP_WITHIN) or compiled
+
+    def _has_warmed_up(self, seconds: float) -> bool:
+        return self._clock() > self._ready + seconds
+
+    def _is_steady(self, cycles: Sequence[Trial]) -> bool:
+        """Tells whether no variant gained by the last cycles, or the time for that is over. In a cluster nothing tells
+        what the JIT compilers do."""
+        limit = self._experiment.limits.cpu
+        of_each = [[cycle for cycle in cycles if cycle.variant == name] for name in self._experiment.variants]
+        return self._has_warmed_up(WARM_UP_WITHIN) or all(steady_state(each, limit).reached for each in of_each)
+
+    def _warm_up_raised(self) -> bool:
+        """Runs cycles with more CPU, as before the blocks, until the JIT compilers rest. Returns whether that took the
+        place of cycles under the limit: not where there is no more CPU, and not in a cluster, where nothing tells what
+        the compilers do."""
+        experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
+        is_known = False
+        with more_cpu(self._started, experiment) as is_raised:
+            for _ in range(RAISED_CALLS if is_raised else 0):
+                warmup = self._started.load(LoadCall(warmup_cycles=cycles)).warmup
+                is_known = all(trial.server.get("jit_cpu") is not None for trial in warmup)
+                if self._has_warmed_up(RAISED_WITHIN) or are_compiled(warmup, experiment.variants, experiment):
+                    break
+            return is_raised and is_known
+
+    def _measure_rare_answers(self) -> tuple[Ended, str] | None:
+        """Measures a single user again where too few answers came to tell its throughput: for whole rounds."""
+        of_single = self.trials[:]
+        if all(trial.ok >= ENOUGH_ANSWERS for trial in of_single):
+            return None
+        for trial in of_single:
+            answer = trial.latency.mean or self._warm_answer.get(trial.variant, LONGEST_ROUND)
+            self._single_round[trial.variant] = answer + self._experiment.load.mean_think_time
+        self._points.clear()
+        return self._measure([1])
+
+    def _measure(self, levels: Sequence[int]) -> tuple[Ended, str] | None:
+        """Measures as many of these levels as there is time for, by one call of k6. Returns why the search ends there;
+        None where it goes on."""
+        window, rounds = self._planned(min(levels))
+        affordable = self._affordable(levels, window, rounds)
+        if not affordable:
+            return "time", ""
+        self._say(f"{figures.listed([str(users) for users in affordable])} user{'' if affordable == [1] else 's'}")
+        pacing = CallPacing(
+            users=tuple(affordable),
+            measure=round(1000 * window),
+            rounds={variant: max(1, round(1000 * seconds)) for variant, seconds in rounds.items()},
+        )
+        try:
+            trials = self._load_undisturbed(pacing).trials
+        except GeneratorFailed:
+            # It was the highest level that killed k6.
+            for level in affordable[:-1]:
+                stop = self._measure([level])
+                if stop and stop[0] != "time":
+                    return stop
+            raise
+        self.trials += trials
+        stop = self._judge(trials, min(affordable))
+        return stop or (("time", "") if len(affordable) < len(levels) else None)
+
+    def _load_undisturbed(self, pacing: CallPacing) -> K6Document:
+        """Loads the levels of a call, after a warm-up cycle where they have more users than any before; and once more
+        where the load generator or the machine was at its end, if there is time."""
+        variants = self._experiment.variants
+        # The order turns round from level to level: no variant is always the first.
+        count = len({point.users for point in self._points})
+        order = list(variants) if count % 2 == 0 else list(reversed(variants))
+        is_cold = max(pacing.users) > self._warmed
+        began = self._clock()
+        document = self._load(LoadCall(trial_load_cycles=int(is_cold), trial_order=order, pacing=pacing))
+        self._warmed = max(self._warmed, *pacing.users)
+        took = self._clock() - began - self._uncounted
+        if self._disturbed(document.trials) and self._clock() + took < self._end():
+            # What was in the way for a moment is no end of the load generator.
+            self._say(f"once more: {self._disturbed(document.trials)}")
+            # Where that kills k6 there is what was disturbed, which ends the search.
+            with contextlib.suppress(GeneratorFailed):
+                return self._load(LoadCall(trial_order=order, pacing=pacing))
+        return document
+
+    def _judge(self, trials: Sequence[Trial], lowest: int) -> tuple[Ended, str] | None:
+        """Adds the points of these trials. Returns why the search ends with them; None where it goes on. ``lowest``:
+        the fewest users of these."""
+        measured = [_point(trial, self._experiment) for trial in trials]
+        self._points += measured
+        for point in measured:
+            if point.failed > self._experiment.max_errors:
+                share = units.percent(point.failed, 1)
+                return "failed", f"{point.variant}: {share} of the answers were errors at {point.users} users"
+        if reason := self._disturbed(trials):
+            disturbed = {trial.users for trial in trials if self._disturbed([trial])}
+            sound = {point.users for point in self._points} - disturbed
+            self._sound = max(sound, default=lowest)
+            return "load generator", reason
+        return None
+
+    def _end(self) -> float:
+        return min(self._began + self._within, self._deadline)
+
+    def _load(self, call: LoadCall) -> K6Document:
+        self._within += self._uncounted
+        return self._started.load(call)
+
+    def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
+        """Returns the levels for which there is time, of these, which grow; the first level of a search in any case."""
+        left = self._end() - self._clock() - k6_timing.START_UP
+        is_warm = True
+        affordable: list[int] = []
+        for users in levels:
+            if is_warm and users > self._warmed:
+                is_warm = False
+                left -= sum(map(self._warm_up_cycle, rounds.values()))
+            ramp_up = k6_timing.USER_RAMP_UP * users
+            left -= sum(
+                k6_timing.BETWEEN_PHASES + max(ramp_up, round_) + 2 * round_ + window for round_ in rounds.values()
+            )
+            if left >= 0 or not self._points:
+                affordable.append(users)
+        return affordable
+
+    def _warm_up_cycle(self, round_: float) -> float:
+        """Returns the seconds of a warm-up cycle of a variant with rounds of so many seconds."""
+        load = units.seconds(self._experiment.windows.warmup_load)
+        return k6_timing.BETWEEN_PHASES + k6_timing.LONGEST_WARM_UP_RAMP_UP + 2 * round_ + max(load, round_)
+
+    def _planned(self, users: int) -> tuple[float, dict[str, float]]:
+        """Returns the seconds of a level's window, and of a round of each variant's users, as the level before lets
+        expect them: no variant serves less than it did with half of the users."""
+        rounds, rate = {}, []
+        for variant in self._experiment.variants:
+            before = [point for point in self._points if point.variant == variant and point.users < users]
+            last = max(before, key=lambda point: point.users, default=None)
+            served = last.throughput if last else 0.0
+            alone = self._single_round.get(variant, UNKNOWN_ROUND)
+            rounds[variant] = min(LONGEST_ROUND, last.users / served if last and served else alone)
+            rate.append(served)
+        slowest, longest = min(rate), max(rounds.values())
+        window = min(WINDOW, max(SHORTEST_WINDOW, ANSWERS / slowest)) if slowest else WINDOW
+        if window < MANY_ROUNDS * longest:
+            window = longest * math.ceil(round(window / longest, 6))
+        return window, rounds
+
+    def _disturbed(self, trials: Sequence[Trial]) -> str:
+        """Describes what of the load generator or the machine was at its end; empty where nothing was."""
+        block = Block(block=0, attempt=1, order=[trial.variant for trial in trials], trials=list(trials))
+        return "; ".join(generator.limits_reached(block, self._experiment))
+
+
+def _point(trial: Trial, experiment: Experiment) -> Point:
+    failed = sum(trial.failed.values())
+    taken = jit_compiler.taken_by_compilers(trial, experiment)
+    return Point(
+        variant=trial.variant,
+        users=trial.users,
+        throughput=trial.ok / trial.window,
+        answers=trial.ok,
+        mean=trial.latency.mean,
+        p99=trial.latency.p99,
+        longest=trial.latency.max,
+        failed=failed / (failed + trial.ok) if failed + trial.ok else 0.0,
+        jit=None if taken is None else taken / experiment.limits.cpu,
+    )

@@ -1,0 +1,206 @@
+"""The warm-up of a block: cheap cycles with more CPU than the limit, then cycles with the trials' load."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from vtlab.analysis.validity import jit_compiler, steady_state
+from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
+from vtlab.measuring.block_state import BlockState, is_given_up
+from vtlab.model import units
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import ClosedLoad
+from vtlab.model.records import Trial
+from vtlab.planning import open_windows, round_pacing
+from vtlab.planning.load_call import LoadCall
+from vtlab.targets.protocol import StartedBlock
+
+#: The most calls of k6 with more CPU than the limit, and seconds after which none begins.
+RAISED_CALLS, RAISED_SECONDS = 12, 75.0
+
+
+@contextmanager
+def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
+    """Gives the variants more CPU than their limit, where the machine has it; yields whether that is so.
+
+    The JIT compiler is ready sooner, and does not have to share the limit with the requests. More CPU serves variants
+    unequally, so cycles must have as many requests for each (``windows.warmup_requests``).
+    """
+    windows = experiment.windows
+    is_counted = windows.warmup_requests is not None and isinstance(experiment.load, ClosedLoad)
+    is_raised = bool(is_counted and windows.warmup_cycles and started.instances) and started.raise_cpu() is not None
+    try:
+        yield is_raised
+    finally:
+        if is_raised:
+            started.restore_cpu()
+
+
+def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
+    """Returns the last of these trials, or warm-up cycles, of each of these variants."""
+    return [[trial for trial in trials if trial.variant == variant][-1] for variant in variants]
+
+
+def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
+    """Tells whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
+    return all(jit_compiler.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
+
+
+@dataclass(frozen=True)
+class CycleCounts:
+    """Numbers of warm-up cycles of each variant."""
+
+    #: Before the cycles with the trials' load: with more CPU or cheap.
+    raised: int
+    #: Cheap ones without more CPU, and ones with the trials' load, of the first call of k6.
+    cheap: int
+    trial_load: int
+    #: The most in all.
+    most: int
+
+    @property
+    def planned(self) -> str:
+        """The planned number in words."""
+        return f"{self.raised + self.cheap + self.trial_load} to {self.most}"
+
+
+class WarmUp:
+    """The warm-up of one block."""
+
+    def __init__(self, state: BlockState, wait: Callable[[float], None]) -> None:
+        self._state = state
+        self._wait = wait
+
+    def run(self, started: StartedBlock, order: Sequence[str], may_end: bool) -> None:
+        """Runs equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
+        rest. Variants without a steady state leave; where a compiler still works the checks judge the trials.
+
+        Where the pacing of the trials is known before, they follow in the same call of k6, whose users are connected.
+        They count where the cycles before them show the steady state: else there are further cycles, and trials later.
+        ``may_end``: nothing comes after these. What the last one leaves unanswered may be given up then.
+        """
+        try:
+            counts = self._counts(self._run_raised(started))
+            self._run_until_steady(started, counts, order if self._are_followed_by_trials() else (), may_end)
+        finally:
+            started.end_warm_up()
+
+    def _counts(self, raised: int) -> CycleCounts:
+        experiment = self._state.experiment
+        cheap = 0 if raised else experiment.windows.warmup_cycles
+        most = raised + cheap + least_cycles(bool(raised)) + experiment.windows.max_cycles
+        return CycleCounts(raised, cheap, expected_cycles(experiment, bool(raised)), most)
+
+    def _run_until_steady(
+        self, started: StartedBlock, counts: CycleCounts, order: Sequence[str], may_end: bool
+    ) -> None:
+        """``order``: of the trials that follow the first cycles; empty where none do."""
+        state, done = self._state, counts.raised
+        cheap, trial_load = counts.cheap, counts.trial_load
+        while state.variants:
+            trials = [variant for variant in order if variant in state.variants]
+            gives_up = may_end and bool(trials) and round_pacing.gives_up(state.experiment, trials[-1])
+            call = LoadCall(
+                warmup_cycles=cheap,
+                trial_load_cycles=trial_load,
+                trial_order=trials,
+                wait_for_answers=not gives_up,
+                pacing=state.pacing,
+            )
+            document = self._run_cycles(started, call, done, counts.planned)
+            if document is None:
+                continue
+            done += call.cycles
+            is_over = self._is_over(started, is_last=done >= counts.most)
+            if is_over and {trial.variant for trial in document.trials} <= set(state.variants):
+                self._adapt_pacing()
+                state.store_phases(started, document)
+                return
+            if is_given_up(document):
+                # What follows must not meet these requests.
+                self._wait(self._longest_round())
+            if is_over:
+                # The document has trials of variants that left, too.
+                return
+            cheap, trial_load, order = 0, 1, ()
+
+    def _is_over(self, started: StartedBlock, is_last: bool) -> bool:
+        """Tells whether no further cycles are needed, or allowed (``is_last``). Then variants without a steady state
+        leave."""
+        state = self._state
+        unsteady = {variant for variant in state.variants if not self._is_steady(variant)}
+        if is_last:
+            for variant in [name for name in state.variants if name in unsteady]:
+                state.drop_variant(started, variant)
+        compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
+        return unsteady.isdisjoint(state.variants) and (is_last or compiled)
+
+    def _run_raised(self, started: StartedBlock) -> int:
+        """Runs the cheap cycles with more CPU than the limit, where the machine has it; returns how many there were.
+        They go on until the JIT compilers rest, unless these will take nothing from the trials, whose bound is the
+        load."""
+        state = self._state
+        cycles, count = 0, state.experiment.windows.warmup_cycles
+        most = count if state.experiment.is_paced else RAISED_CALLS * count
+        end = time.monotonic() + RAISED_SECONDS
+        with more_cpu(started, state.experiment) as is_raised:
+            while is_raised and state.variants and cycles < most:
+                call = LoadCall(warmup_cycles=count, pacing=state.pacing)
+                if self._run_cycles(started, call, cycles, "those with more CPU") is None:
+                    continue
+                cycles += count
+                compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
+                if compiled or time.monotonic() > end:
+                    break
+        return cycles
+
+    def _are_followed_by_trials(self) -> bool:
+        """Tells whether nothing of the trials depends on the cycles before them."""
+        experiment = self._state.experiment
+        return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
+
+    def _longest_round(self) -> float:
+        """Returns the seconds of the longest declared round; 0 where none is declared."""
+        load = self._state.experiment.load
+        rounds = load.round.values() if isinstance(load, ClosedLoad) else ()
+        return max(map(units.seconds, rounds), default=0.0)
+
+    def _run_cycles(self, started: StartedBlock, call: LoadCall, done: int, planned: str) -> K6Document | None:
+        """Runs further cycles, after ``done`` of the ``planned`` ones, and the trials of the call. Returns None where a
+        variant broke, which left. A variant without an OK answer leaves, too: more of the same does not help, and the
+        checks say why."""
+        state, block = self._state, self._state.block
+        measuring = f", then measuring in the order {', '.join(call.trial_order)}" if call.trial_order else ""
+        state.step(f"warm-up, cycle {done + 1} of {planned}{measuring}")
+        document = state.run_or_drop_variant(started, "the warm-up", partial(started.load, call), done)
+        if document is None:
+            return None
+        block.warmup += [
+            trial.model_copy(update={"position": position})
+            for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
+        ]
+        block.agreed = block.agreed and document.agreed
+        silent = {trial.variant for trial in document.warmup if not trial.ok}
+        for variant in [name for name in state.variants if name in silent]:
+            state.drop_variant(started, variant)
+        return document
+
+    def _adapt_pacing(self) -> None:
+        """Paces the calls from now on by the last cycles, and tells the user where windows are longer for that."""
+        state = self._state
+        warmed = last_of_each(state.block.warmup, state.variants)
+        state.pacing = pacing = round_pacing.pacing(state.experiment, state.seed, warmed)
+        if pacing.measure is None and pacing.shown_overload is None:
+            return
+        shown = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
+        length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
+        state.say(f"windows{length} show an overload from {units.percent(shown)} on")
+
+    def _is_steady(self, variant: str) -> bool:
+        warm_up = steady_state.warm_up_of(self._state.block, self._state.experiment, variant)
+        return len(warm_up.judged) >= warm_up.least and warm_up.state.reached

@@ -1,0 +1,62 @@
+"""The documents that ``k6/block.ts`` writes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from vtlab.model.records import Counts, Record, Trial
+
+
+class Answer(Record):
+    """What one request of the pre-flight was answered with."""
+
+    request: str
+    #: 0: there was no answer.
+    status: int
+    #: Why it has failed, if it has: ``status-404``, ``body``, ``login``, ``timeout``, ``connection``, ``other``.
+    reason: str | None
+    #: Of a JSON body: types in place of values.
+    shape: Any
+
+
+class VariantPreflight(Record):
+    """What came of one variant in the pre-flight."""
+
+    answers: list[Answer]
+    #: Of a script: requests by origin, as it asks for them, and by the origin that answered.
+    asked: dict[str, int]
+    answered: dict[str, int]
+    error: str | None
+    checks: Counts
+    requests: Counts
+
+
+class Preflight(Record):
+    """What ``k6/block.ts`` writes for a pre-flight, by variant."""
+
+    preflight: dict[str, VariantPreflight]
+
+
+class K6Document(Record):
+    """What ``k6/block.ts`` writes for one call."""
+
+    version: Literal[1]
+    experiment: str
+    run_id: str
+    block: int
+    order: list[str]
+    #: False when the users did not agree on when a phase began: the generator stalled.
+    agreed: bool
+    warmup: list[Trial]
+    single: list[Trial]
+    light: Annotated[list[Trial], Field(default_factory=list)]
+    trials: list[Trial]
+    #: Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials.
+    thresholds: Annotated[dict[str, dict[str, dict[str, bool]]], Field(default_factory=dict)]
+
+    @property
+    def phases(self) -> list[Trial]:
+        """All of them, in the order in which each variant had them."""
+        return [*self.warmup, *self.single, *self.trials, *self.light]

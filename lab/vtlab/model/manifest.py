@@ -1,0 +1,89 @@
+"""The manifest of a run: what runs, on what, when it ends, and how to run it again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_serializer
+
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
+from vtlab.model.inspection import Inspection
+from vtlab.model.publication import Publication
+from vtlab.model.records import VERSION, Record
+
+#: The commit in the manifest of a run whose vtlab is no checkout of a repository.
+NO_COMMIT = "unknown"
+#: Which variants get thread dumps: each, or those that nothing measured explains.
+DiagnosisMode = Literal["always", "unexplained"]
+
+
+class RunFacts(Record):
+    """What a target would run an experiment with, for the manifest."""
+
+    versions: dict[str, str]
+    jvm_flags: list[str]
+    #: Of the machine or of the cluster.
+    machine: dict[str, str]
+    #: The look into the service's jar; None where it is no Spring Boot jar of this machine.
+    inspection: Inspection | None = None
+
+
+class SequentialRule(Record):
+    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.statistics.sequential``)."""
+
+    #: Numbers of blocks, growing; the last is the most.
+    looks: list[int]
+    #: Of each look, the two-sided level of its interval.
+    levels: list[float]
+    #: Comparisons of the call that share the level of 5 %.
+    comparisons: int
+    #: The wanted half-width of the ratio's interval: 0.25 is 25 %.
+    precision: float
+    #: Seconds that the run may take; None for any.
+    within: float | None = None
+
+
+class Manifest(Record):
+    """What ran, on what, and how to run it again. Written once, before the first block."""
+
+    version: Literal[2] = VERSION
+    #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
+    name: str
+    run_id: str
+    #: UTC, ISO 8601.
+    started: str
+    target: Literal["local", "kubernetes"]
+    #: Where in the cluster: context, namespace, release. Empty for a local run.
+    cluster: Annotated[dict[str, str], Field(default_factory=dict)]
+    #: The experiment as resolved: overrides such as ``--cpu`` applied.
+    experiment: Experiment
+    #: What the experiment reproduces.
+    publication: Publication | None = None
+    #: With a rule the most.
+    blocks: int
+    #: When the run ends; None: after its ``blocks``.
+    rule: SequentialRule | None = None
+    seed: int
+    #: Which variants get thread dumps, in the first block that counts.
+    diagnosis: DiagnosisMode = "unexplained"
+    #: Attempts in all blocks together that may be rejected before the run is invalid.
+    max_rejected: int
+    command: str
+    #: What the call demanded of the verdict (``--assert``); a resumed run still owes it.
+    asserts: Annotated[list[str], Field(default_factory=list)]
+    commit: str
+    versions: dict[str, str]
+    jvm_flags: list[str]
+    cpu_limited: bool
+    #: Where the Prometheus of a local run listens, and keeps its data; None: it listens anywhere, and its data go.
+    prometheus_port: int | None = None
+    #: kernel, cgroup version, CPU model, cores, memory, load at the start.
+    machine: dict[str, str]
+    inspection: Inspection | None = None
+    #: What the search for a load measured, where vtlab chose it.
+    curve: Curve | None = None
+
+    @field_serializer("experiment")
+    def _document(self, experiment: Experiment) -> dict[str, Any]:
+        return experiment.document()

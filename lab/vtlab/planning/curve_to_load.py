@@ -1,0 +1,68 @@
+"""The load and the windows of the blocks, as a search chose them."""
+
+from __future__ import annotations
+
+import statistics
+
+from vtlab.analysis import load_curve as curves
+from vtlab.model import units
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+
+#: Seconds of a window, and the answers and rounds of a user in it, at least.
+WINDOW, ANSWERS, ROUNDS = 5.0, 100, 2.0
+#: Seconds of a window at most.
+LONGEST = 60.0
+#: Seconds of a variant's three phases with a single user, at least, the rounds of a user in them, and seconds at most.
+#: A phase of two seconds holds two scrapes.
+SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 6.0, 9.0, 9.0
+#: Of the ramp-up, which takes the place of a round where none is known (``k6/lib/plan.ts``): rounds of a user and
+#: longest answers that it holds, and seconds at least.
+RAMP_ROUNDS, RAMP_ANSWERS, LEAST_RAMP = 4.0, 2.0, 0.25
+
+
+def with_load(experiment: Experiment, curve: Curve) -> Experiment:
+    """The experiment with the users that the search chose, and windows that hold enough of their rounds."""
+    load = experiment.load
+    assert isinstance(load, ClosedLoad)
+    rounds = {name: seconds for name in experiment.variants if (seconds := _round(curve, name)) is not None}
+    slowest = max((count for count in rounds.values()), default=0.0)
+    wanted = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
+    alone = min(LONGEST_SINGLE, max(SINGLE, SINGLE_ROUNDS * slowest))
+    windows = experiment.windows.model_copy(
+        update={
+            "measure": f"{min(LONGEST, wanted):.3g}s",
+            "single_user_phase": f"{alone:.3g}s",
+            "ramp_up": f"{1000 * _ramp(experiment, curve, slowest):.0f}ms",
+        }
+    )
+    return experiment.model_copy(
+        update={
+            "load": load.model_copy(update={"users": curve.chosen}),
+            "windows": windows,
+            "description": f"{experiment.description}; {curve.chosen:,} users, chosen by vtlab",
+        }
+    )
+
+
+def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
+    """Seconds of the ramp-up; at most the experiment's, and that where the longest answers are not known: requests of a
+    workload may differ much. Of the levels' longest answers the median counts: in a JVM that is still being compiled a
+    pause lengthens one here and there, and a slow request is in all of them."""
+    planned = units.seconds(experiment.windows.ramp_up)
+    levels = [point.longest for point in curve.points if point.users <= curve.chosen]
+    longest = [seconds for seconds in levels if seconds is not None]
+    if len(longest) < len(levels):
+        return planned
+    answers = statistics.median_high(longest) if longest else planned
+    return min(planned, max(LEAST_RAMP, RAMP_ROUNDS * slowest, RAMP_ANSWERS * answers))
+
+
+def _round(curve: Curve, variant: str) -> float | None:
+    """Seconds from one request of a user to the next with the chosen users: N / X, at the most that was served."""
+    most = max((point.throughput for point in curve.of(variant)), default=0.0)
+    alone = curves.knee(curve.points, variant)
+    if not most or alone is None:
+        return None
+    return max(curve.chosen, alone) / most

@@ -1,0 +1,25 @@
+"""Seconds of k6's plan of a block (``k6/lib/constants.ts``), by which calls are estimated before they are made."""
+
+from __future__ import annotations
+
+import math
+
+#: From the start of k6 until its users begin, and for its end.
+START_UP = 2.5
+#: Between two phases, about.
+BETWEEN_PHASES = 1.0
+#: For each user to begin in.
+USER_RAMP_UP = 0.005
+#: The longest ramp-up of a warm-up cycle.
+LONGEST_WARM_UP_RAMP_UP = 1.0
+#: The longest time of an idle phase before its window.
+IDLE_SETTLE = 0.3
+#: The grid of the moments at which users end and begin phases, for few users, and how many these are.
+FINE_GRID, FINE_GRID_USERS = 0.25, 100
+#: By how much the grid is coarser for each further number of users.
+GRID_STEP, GRID_STEP_USERS = 0.5, 500
+
+
+def grid(users: int) -> float:
+    """Returns the seconds between the moments at which so many users end and begin phases."""
+    return FINE_GRID if users <= FINE_GRID_USERS else GRID_STEP * math.ceil(users / GRID_STEP_USERS)

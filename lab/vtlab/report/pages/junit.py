@@ -1,0 +1,139 @@
+"""``junit.xml``: a run as a test suite, for what shows test results in a pipeline.
+
+A suite for each run; in it a test case for the validity checks, one for each verdict and one for each assertion:
+
+- validity checks: an **error** where blocks are missing, for then there is no verdict (exit code 4);
+- verdict: **skipped** where it is inconclusive, else passed. ``slower`` and ``fails`` pass, too: a verdict is a
+  result, and what a pipeline demands of it is an assertion (exit code 0);
+- assertion: a **failure** where it does not hold (exit code 1), skipped where the run is not valid.
+
+Written so that both schemas that are in use take it: Ant's (windyroad/JUnit-Schema), and junit-10 of Jenkins' xUnit.
+Hence no attributes on ``skipped``, and the output at the end of the suite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from xml.etree import ElementTree as ET
+
+from vtlab.analysis import asserts
+from vtlab.analysis.verdict import split_by_comparison
+from vtlab.model.run import Analysis, Run
+from vtlab.report.words import block_counts, bottlenecks, explanation, labels
+from vtlab.report.words.headline import headline, label
+
+#: What XML 1.0 does not allow: a log's last line may have it.
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(analyses: Sequence[Analysis]) -> str:
+    """Renders the runs of one report as JUnit XML; the same analyses give the same bytes."""
+    suites = ET.Element("testsuites")
+    for number, analysis in enumerate(analyses):
+        suites.append(_suite(analysis, number))
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _suite(analysis: Analysis, number: int) -> ET.Element:
+    run, pairs = analysis.run, split_by_comparison(analysis)
+    seconds = _seconds(run)
+    cases = [_validity(analysis, seconds), *map(_verdict, pairs)]
+    cases += [case for pair in pairs for case in _assertions(pair)]
+    suite = ET.Element("testsuite")
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _properties(analysis).items():
+        ET.SubElement(properties, "property", name=name, value=_clean(value))
+    suite.extend(cases)
+    ET.SubElement(suite, "system-out").text = _clean("\n".join(line for pair in pairs for line in _in_words(pair)))
+    ET.SubElement(suite, "system-err")
+    counted = {kind: sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error", "skipped")}
+    suite.attrib = {
+        "name": run.name,
+        "package": "vtlab",
+        "id": str(number),
+        "timestamp": _timestamp(run.manifest.started),
+        "hostname": "localhost",
+        "tests": str(len(cases)),
+        "failures": str(counted["failure"]),
+        "errors": str(counted["error"]),
+        "skipped": str(counted["skipped"]),
+        "time": seconds,
+    }
+    return suite
+
+
+def _properties(analysis: Analysis) -> dict[str, str]:
+    m = analysis.run.manifest
+    return {"run": m.run_id, "limits": labels.limits(analysis), "command": m.command, "commit": m.commit}
+
+
+def _validity(analysis: Analysis, seconds: str) -> ET.Element:
+    case = _case(analysis, "validity checks", seconds)
+    if invalid := block_counts.why_invalid(analysis):
+        rejected = (f"block {r.block}, attempt {r.attempt}: {'; '.join(r.reasons)}" for r in analysis.verdict.rejected)
+        _add(case, "error", invalid, "\n".join(rejected))
+    return case
+
+
+def _verdict(pair: Analysis) -> ET.Element:
+    compared = pair.verdict.primary_comparison
+    case = _case(pair, f"verdict {compared.metric}({compared.of}/{compared.over})")
+    if compared.verdict == "inconclusive":
+        ET.SubElement(case, "skipped").text = _clean(f"inconclusive: {headline(pair)}")
+    return case
+
+
+def _assertions(pair: Analysis) -> list[ET.Element]:
+    cases = []
+    for outcome in asserts.judge(pair.run.manifest.asserts, pair.verdict):
+        case = _case(pair, f"assert {outcome.text}")
+        if not pair.verdict.valid:
+            ET.SubElement(case, "skipped").text = "there is no verdict"
+        elif outcome.broken:
+            _add(case, "failure", f"{outcome.text} does not hold: {outcome.broken}", "\n".join(_in_words(pair)))
+        cases.append(case)
+    return cases
+
+
+def _case(analysis: Analysis, name: str, seconds: str = "0.000") -> ET.Element:
+    # Schemas have a token here: no white space but single spaces.
+    return ET.Element("testcase", name=" ".join(_clean(name).split()), classname=analysis.run.name, time=seconds)
+
+
+def _add(case: ET.Element, kind: str, message: str, details: str) -> None:
+    types = {"error": "InvalidRun", "failure": "AssertionFailed"}
+    ET.SubElement(case, kind, message=_clean(message), type=types[kind]).text = _clean(details)
+
+
+def _in_words(pair: Analysis) -> list[str]:
+    """Describes the verdict as the terminal does."""
+    lines = [
+        f"{labels.title(pair)} {labels.under(pair)}",
+        f"{label(pair)}  {headline(pair)}",
+        *explanation.sentences(pair),
+    ]
+    if pair.verdict.n:
+        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in labels.variant_names(pair)]
+    return lines
+
+
+def _seconds(run: Run) -> str:
+    """Adds up how long the blocks took, each from the first warm-up to the last answer."""
+    phases = [[*block.warmup, *block.single, *block.trials, *block.light] for block in run.blocks]
+    milliseconds = sum(max(t.drained for t in block) - min(t.begin for t in block) for block in phases if block)
+    return f"{milliseconds / 1000:.3f}"
+
+
+def _timestamp(started: str) -> str:
+    """Writes the manifest's time in UTC, without the zone, which schemas forbid."""
+    try:
+        return datetime.fromisoformat(started).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return "1970-01-01T00:00:00"
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

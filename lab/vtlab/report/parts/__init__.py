@@ -1,0 +1,1 @@
+"""Parts of a report: tables, and charts with their captions. Every page takes them from here."""

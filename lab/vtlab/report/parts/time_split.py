@@ -1,0 +1,52 @@
+"""Bars that split the time of a request, variant beside variant."""
+
+from __future__ import annotations
+
+from vtlab.analysis.comparable import has_latency
+from vtlab.model.run import Analysis
+from vtlab.model.verdict import Breakdown
+from vtlab.report.charts.time_split import Part, time_bar
+from vtlab.report.parts import breakdowns
+from vtlab.report.parts.part import Panel
+from vtlab.report.words.labels import variant_names
+
+CAPTION = (
+    "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"
+    " are any. The bars have one scale."
+)
+#: Most parts of the time that are named; the rest is one part.
+_MOST = 5
+#: Activities during which no thread of the service has the request.
+_BEFORE = ("server-queue", "outside")
+_QUEUE, _SERVICE, _REST = "queue, before a thread has it", "service, once a thread has it", "the rest"
+
+
+def time_panels(analysis: Analysis) -> list[Panel]:
+    """Draws a bar for each variant whose times are known, on one scale; none where fewer than two are."""
+    by_variant = {name: parts for name in variant_names(analysis) if (parts := _parts(analysis, name))}
+    if len(by_variant) < 2:
+        return []
+    longest = max(sum(part.seconds for part in parts) for parts in by_variant.values())
+    order = variant_names(analysis)
+    return [Panel(name, time_bar(name, order.index(name), parts, longest)) for name, parts in by_variant.items()]
+
+
+def _parts(analysis: Analysis, variant: str) -> list[Part]:
+    result = analysis.verdict.variants.get(variant)
+    if result is None:
+        return []
+    if result.time and result.time.parts and not result.time.is_slowed:
+        return _by_dumps(result.time)
+    if not result.service_time:
+        return []
+    queue = result.queue_time if has_latency(result) else None
+    queued = [Part(_QUEUE, queue, queued=True)] if queue else []
+    return [*queued, Part(_SERVICE, result.service_time)]
+
+
+def _by_dumps(time: Breakdown) -> list[Part]:
+    """Returns first what no thread has, then the largest parts of what the threads do."""
+    known = sorted(time.parts, key=lambda part: part.activity not in _BEFORE)
+    shown = [Part(breakdowns.part_name(p), p.seconds or 0.0, queued=p.activity in _BEFORE) for p in known[:_MOST]]
+    rest = sum(part.seconds or 0.0 for part in known[_MOST:])
+    return [*shown, Part(_REST, rest)] if rest > time.latency / 100 else shown

@@ -1,0 +1,1 @@
+"""Figures and sentences: what the report says, as plain text."""

@@ -1,0 +1,51 @@
+"""Counts of a run's blocks in words: how many count, why a run is not valid, what a look at them showed."""
+
+from __future__ import annotations
+
+from vtlab.analysis.statistics import sequential
+from vtlab.model.run import Analysis
+from vtlab.model.verdict import Decision
+
+
+def after_look(decision: Decision) -> str:
+    """Says what a run's last look showed, and what follows, for the progress."""
+    blocks, most = decision.blocks, decision.looks[-1]
+    following = sequential.next_goal(decision.looks, blocks)
+    return {
+        "settled": f"settled after {blocks} blocks",
+        "failing": f"no further blocks: a variant failed in each of the first {blocks}",
+        "futile": f"no further blocks: up to {most} blocks would hardly settle it",
+        "within": f"no further blocks: {following} would take longer than --within allows",
+        "last look": f"not settled after {blocks} blocks, the most of a run",
+        None: f"not settled after {blocks} blocks, the next look is after {following}",
+    }[decision.ended]
+
+
+def why_invalid(analysis: Analysis) -> str | None:
+    """Says that the run is not valid, and why; None when every planned block counts."""
+    verdict, planned = analysis.verdict, analysis.run.manifest.blocks
+    if verdict.valid:
+        return None
+    attempts = len(verdict.rejected)
+    rejections = f", {attempts} rejected" if attempts else ""
+    count = _unfinished(verdict.n, verdict.decision) if verdict.decision else planned_blocks(verdict.n, planned)
+    return f"Not valid: {count}{rejections}. Do not decide by this run."
+
+
+def planned_blocks(blocks: int, planned: int) -> str:
+    """Says how many of a run's blocks count: ``5 of 6 planned blocks count``."""
+    return f"{blocks} of {planned} planned " + ("block counts" if planned == 1 else "blocks count")
+
+
+def rejected_blocks(blocks: int) -> str:
+    """Says how many blocks were rejected: ``2 blocks were rejected``."""
+    return f"{blocks} block{' was' if blocks == 1 else 's were'} rejected"
+
+
+def _unfinished(blocks: int, decision: Decision) -> str:
+    """Says how many blocks count of a run that lacks some: ``3 blocks count, the next look is after 4``."""
+    if decision.ended:
+        after = "another does not fit into the time (--within)"
+    else:
+        after = f"the next look is after {sequential.next_look(decision.looks, blocks)}"
+    return f"{blocks} block{' counts' if blocks == 1 else 's count'}, {after}"

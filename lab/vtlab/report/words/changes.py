@@ -1,0 +1,55 @@
+"""Changes from one run to another, in lines for a terminal and for a pipeline's log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vtlab.analysis.statistics.paired import CONFIDENCE
+from vtlab.analysis.two_runs import Change, TwoRuns
+from vtlab.model.units import percent
+from vtlab.report.words import block_counts, figures, labels
+from vtlab.report.words.phrases import SYMBOLS
+
+
+def lines(compared: Sequence[TwoRuns]) -> list[str]:
+    """Describes each pair of runs: its changes, what is not given and why, and what else differs."""
+    return [line for two in compared for line in _lines(two)]
+
+
+def _lines(two: TwoRuns) -> list[str]:
+    before, after = (analysis.run.manifest.run_id for analysis in (two.before, two.after))
+    lines = ["", f"{labels.title(two.after)} {labels.under(two.after)}: {after} over {before}"]
+    lines += [f"  {sentence(change)}" for change in two.changes]
+    lines += [f"  {bound}" for change in two.changes if (bound := _lower_bound(two, change))]
+    if two.no_absolute:
+        lines.append(f"  no absolute throughput: {two.no_absolute}")
+    lines += [f"  not valid: {reason}" for a in (two.before, two.after) if (reason := block_counts.why_invalid(a))]
+    return [*lines, *(f"  differs: {difference}" for difference in two.differences)]
+
+
+def sentence(change: Change) -> str:
+    """Puts a change on a line: verdict, the figures of both runs, their ratio with its interval, the blocks."""
+    form = figures.ratio if change.over else figures.rate
+    verdict = f"{SYMBOLS[change.verdict]} {change.verdict}  " if change.verdict else ""
+    text = f"{verdict}{change.name}: {form(change.before)}, then {form(change.after)}"
+    if change.ratio is None:
+        return f"{text}; no ratio of the two"
+    text += f": {figures.ratio(change.ratio)}"
+    first, second = change.blocks
+    blocks = f"{first} and {second} blocks"
+    if change.low is None or change.high is None:
+        return f"{text}, {blocks}, no interval from a single block"
+    return f"{text}, {percent(CONFIDENCE)} interval {figures.interval(change.low, change.high)}, {blocks}"
+
+
+def _lower_bound(two: TwoRuns, change: Change) -> str | None:
+    """Says that a ratio of throughputs is a lower bound in a run, as the load limits one of its variants."""
+    runs = [
+        a.run.manifest.run_id
+        for a in (two.before, two.after)
+        for c in a.verdict.comparisons
+        if (c.metric, c.of, c.over) == (change.metric, change.of, change.over) and c.is_lower_bound
+    ]
+    if not runs:
+        return None
+    return f"{change.name} is a lower bound in {figures.listed(runs)}: more users can show another change"

@@ -1,0 +1,132 @@
+"""The decision that a verdict allows, in one sentence; the same for terminal, Markdown and HTML.
+
+It follows from the verdict and the bottlenecks alone, and is never stronger than the headline: a lower bound stays one,
+and what is the same is the same at the load that was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vtlab.analysis.comparable import is_only_load, keeps_up
+from vtlab.catalogue import resources
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import is_cold
+from vtlab.model.run import Analysis
+from vtlab.model.units import percent
+from vtlab.model.variant import kind
+from vtlab.model.verdict import Comparison, VariantResult
+from vtlab.report.words import block_counts, bottlenecks, figures, phrases
+from vtlab.report.words.headline import broken_blocks
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Advice and its reason: ``Turn it on``, ``at least 5.0 times the throughput``."""
+
+    lead: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Joins both to one sentence."""
+        return f"{self.lead}: {self.reason}."
+
+
+def decide(analysis: Analysis) -> Decision:
+    """Decides by a run: ``No decision`` wherever the run is not valid, or its verdict is none."""
+    verdict, comparison = analysis.verdict, analysis.verdict.primary_comparison
+    if not verdict.valid:
+        return Decision(_NONE, _lacking(analysis))
+    if comparison.verdict == "fails":
+        return Decision(_NONE, _failing(analysis, comparison))
+    if comparison.verdict == "equivalent":
+        return Decision(f"It makes no difference at {phrases.load_words(analysis.run.experiment)}", _same(analysis))
+    if comparison.verdict in ("faster", "slower"):
+        return Decision(_lead(comparison), _difference(analysis, comparison))
+    return Decision(_NONE, _undecided(analysis, comparison))
+
+
+_NONE = "No decision"
+
+
+def _lacking(analysis: Analysis) -> str:
+    """Says how many blocks count of a run that lacks some; where the time was over before one did, why the last does
+    not."""
+    verdict = analysis.verdict
+    if verdict.n or not (verdict.decision and verdict.decision.ended and verdict.rejected):
+        return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
+    which = "the only block" if len(verdict.rejected) == 1 else "the last block"
+    return f"{which} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
+
+
+def _lead(comparison: Comparison) -> str:
+    """Answers the question of a switch from platform to virtual threads; names the better one of other variants."""
+    is_better = comparison.verdict == "faster"
+    if (kind(comparison.over), kind(comparison.of)) == ("platform", "virtual"):
+        return "Turn it on" if is_better else "Do not"
+    return f"Prefer {comparison.of if is_better else comparison.over}"
+
+
+def _difference(analysis: Analysis, comparison: Comparison) -> str:
+    load = phrases.load_words(analysis.run.experiment)
+    better, worse = comparison.of, comparison.over
+    if comparison.verdict == "slower":
+        better, worse = worse, better
+    if comparison.ratio is None:
+        return f"{better} keeps up with {load}, {worse} does not{_limit(analysis, worse)}"
+    at_least = "at least " if comparison.is_lower_bound else ""
+    amount = f"{at_least}{phrases.amount(comparison.metric, comparison.ratio)} at {load}"
+    subject = f"{comparison.of} has " if comparison.verdict == "slower" else ""
+    return f"{subject}{amount}{_limit(analysis, worse)}"
+
+
+def _limit(analysis: Analysis, variant: str) -> str:
+    """Says what limits the variant that is worse, where that is known."""
+    name = _bottleneck(analysis.verdict.variants[variant], analysis.run.experiment)
+    return f"; {variant} is limited by {name}" if name else ""
+
+
+def _bottleneck(result: VariantResult, experiment: Experiment) -> str | None:
+    limit = result.bottleneck
+    if limit.resource == "unknown" or is_only_load(limit):
+        return None
+    # A pool is full because of what is behind it.
+    held = f", inside {resources.bottleneck_words(limit.inside.pool)}" if limit.inside else ""
+    names = [bottlenecks.described(result, name, experiment) for name in (limit.resource, *limit.together)]
+    return figures.listed(names) + held
+
+
+def _same(analysis: Analysis) -> str:
+    verdict, comparison = analysis.verdict, analysis.verdict.primary_comparison
+    results = [verdict.variants[name] for name in (comparison.over, comparison.of)]
+    within = f"the difference in {phrases.noun(comparison.metric)} is within {percent(verdict.margin)}"
+    if all(keeps_up(result) for result in results):
+        return f"both keep up with it, and {within}"
+    limits = {_bottleneck(result, analysis.run.experiment) for result in results}
+    (shared, *others) = limits
+    return within if others or shared is None else f"both are limited by {shared}, and {within}"
+
+
+def _failing(analysis: Analysis, comparison: Comparison) -> str:
+    failing = [name for name in (comparison.over, comparison.of) if name in comparison.fails]
+    all_cold = all(is_cold(analysis.verdict.variants[name].failures) for name in failing)
+    if len(failing) > 1:
+        return phrases.BOTH_COLD if all_cold else "both fail under this load"
+    if all_cold:
+        return f"{failing[0]} {phrases.COLD}"
+    reasons = dict.fromkeys(failure.reason for failure in analysis.verdict.variants[failing[0]].failures)
+    return f"{failing[0]} fails under this load" + (f" ({figures.listed(list(reasons))})" if reasons else "")
+
+
+def _undecided(analysis: Analysis, comparison: Comparison) -> str:
+    verdict = analysis.verdict
+    if broken := broken_blocks(verdict, comparison):
+        return broken
+    if comparison.ratio is None:
+        return "neither keeps up with the arrivals" if len(comparison.overloaded) > 1 else "there is nothing to compare"
+    if comparison.low is None or comparison.high is None:
+        return "one block gives no interval"
+    if comparison.low <= 1 <= comparison.high:
+        return f"these blocks show {phrases.no_difference(comparison.metric, comparison.low, comparison.high)}"
+    return f"the difference in {phrases.noun(comparison.metric)} is not clearly beyond {percent(verdict.margin)}"

@@ -1,0 +1,116 @@
+"""The sentences below a verdict's headline: what it rests on, and what to do where it is none."""
+
+from __future__ import annotations
+
+from vtlab.analysis.statistics import sequential
+from vtlab.model.experiment import MAX_ERRORS, Experiment
+from vtlab.model.run import Analysis
+from vtlab.model.units import percent
+from vtlab.model.verdict import Comparison, Verdict
+from vtlab.report.words import bottlenecks, figures, hints, phrases
+
+
+def sentences(analysis: Analysis) -> list[str]:
+    """Says what the headline rests on, and what to do where it is none."""
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
+    texts = [
+        comparison_sentence(analysis),
+        _wide_interval(v, c),
+        *(_failures(v, variant) for variant in (c.of, c.over)),
+        _errors(v, (c.over, c.of), analysis.run.experiment),
+        hints.hint(analysis),
+    ]
+    return [text for text in texts if text]
+
+
+def comparison_sentence(analysis: Analysis) -> str | None:
+    """Says the ratio, its interval, the number of blocks, the margin, any overload; None where failing decided."""
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
+    if c.ratio is None:
+        return _without_ratio(analysis)
+    text = f"{_capitalised_noun(c.metric)} of {c.of} is {_ratio(c.ratio)} times that of {c.over}"
+    if c.low is None or c.high is None:
+        text += f", {_over_blocks(v, c)}, which gives no interval"
+    else:
+        interval = figures.interval(c.low, c.high, _ratio)
+        text += f", {percent(v.confidence)} interval {interval}, {_over_blocks(v, c)}{_at_look(v)}"
+    if c.verdict is not None:
+        text += f"; differences up to {percent(v.margin)} do not count"
+    if c.overloaded:
+        text += (
+            f". In some blocks {figures.listed(c.overloaded)} could not keep up with the arrivals: there the latency"
+            " grows with the length of the window"
+        )
+    return text + "."
+
+
+def _without_ratio(analysis: Analysis) -> str | None:
+    """Says why there is no ratio; None where failing decided."""
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
+    over = _over_blocks(v, c)
+    if v.n == 0:
+        return "No block passed the validity checks, so there is nothing to compare."
+    if c.overloaded:
+        load = phrases.load_words(analysis.run.experiment)
+        rates = [f"{name} answered {figures.rate(v.variants[name].throughput)} of {load}" for name in c.overloaded]
+        text = f"{figures.listed(rates)}, {over}; latency grows with the length of the window, so none is given."
+        return text[0].upper() + text[1:]
+    if c.verdict == "fails":
+        return None
+    where = "in the only block" if over == _SINGLE else f"in every block, {over}"
+    return f"{_capitalised_noun(c.metric)} was not measured {where}."
+
+
+_SINGLE = "from a single block"
+
+
+def _over_blocks(v: Verdict, c: Comparison) -> str:
+    blocks = len(c.log_ratios) or v.n
+    return f"over {blocks} blocks" if blocks != 1 else _SINGLE
+
+
+def _at_look(v: Verdict) -> str:
+    """Names the look of a run that the interval belongs to: ``(look 2 of at most 6; the interval allows for all)``."""
+    d = v.decision
+    if d is None or d.blocks not in d.looks:
+        return ""
+    return f" (look {d.looks.index(d.blocks) + 1} of at most {len(d.looks)}; the interval allows for all)"
+
+
+def _wide_interval(v: Verdict, c: Comparison) -> str | None:
+    """Says that a settled verdict has a wider interval than was wanted, and why; None where it has not."""
+    d = v.decision
+    if d is None or not v.valid or c.verdict not in ("faster", "slower", "equivalent"):
+        return None
+    if c.low is None or c.high is None or sequential.is_precise(c.low, c.high, d.precision):
+        return None
+    why = {
+        "futile": f"up to {d.looks[-1]} blocks would hardly reach it",
+        "within": "the next look did not fit into the time (--within)",
+    }.get(d.ended or "", f"{v.n} blocks are the most of a run")
+    return f"The interval is wider than the precision of {percent(d.precision)} that was wanted: {why}."
+
+
+def _failures(v: Verdict, variant: str) -> str | None:
+    result = v.variants[variant]
+    if not result.failed_blocks:
+        return None
+    return f"Failures of {variant}: {bottlenecks.failures(result)}."
+
+
+def _errors(v: Verdict, variants: tuple[str, str], experiment: Experiment) -> str | None:
+    """Says the share of errors of both, where there were any or more are allowed than by default."""
+    most = experiment.max_errors
+    if most <= MAX_ERRORS and not any(v.variants[name].error_ratio for name in variants):
+        return None
+    shares = ", ".join(f"{name} {figures.share(v.variants[name].error_ratio)}" for name in variants)
+    return f"Errors among the answers: {shares}; up to {figures.share(most)} do not fail a variant."
+
+
+def _capitalised_noun(metric: str) -> str:
+    text = phrases.noun(metric)
+    return text[0].upper() + text[1:]
+
+
+def _ratio(value: float, more_digits: int = 0) -> str:
+    return figures.ratio(value, more_digits).removesuffix("×")

@@ -1,0 +1,195 @@
+"""The verdict of a run as a word and as one line."""
+
+from __future__ import annotations
+
+from vtlab.analysis.comparable import keeps_up
+from vtlab.catalogue import resources
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+from vtlab.model.records import is_cold
+from vtlab.model.run import Analysis
+from vtlab.model.units import in_blocks, percent
+from vtlab.model.verdict import Comparison, VariantResult, Verdict
+from vtlab.report.words import bottlenecks, figures
+from vtlab.report.words.phrases import (
+    BOTH_COLD,
+    COLD,
+    SYMBOLS,
+    amount,
+    inside_sentence,
+    load_words,
+    noun,
+    subject,
+    verb,
+)
+
+#: At this ratio or above, the ends of an interval are written as times, not as percentages.
+_FAR = 3.0
+#: A variant is near a bound at this share of it or above.
+_NEAR = 0.8
+#: Most reasons for failing that fit a headline.
+_MOST_REASONS = 3
+
+
+def label(analysis: Analysis) -> str:
+    """Puts the verdict into a word, with its symbol: ``▲ faster``."""
+    c = analysis.verdict.primary_comparison
+    outcome = c.verdict or "inconclusive"
+    by_overload = c.ratio is None and outcome in ("faster", "slower")
+    return f"{SYMBOLS[outcome]} {outcome}" + (" (overloaded)" if by_overload else "")
+
+
+def headline(analysis: Analysis) -> str:
+    """Puts the verdict into one line, for beside its label: ``Virtual threads: 5.0 times the throughput``."""
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
+    if c.verdict == "fails":
+        return _fails(v, c)
+    if c.verdict == "inconclusive":
+        return _inconclusive(v, c)
+    if c.ratio is None:
+        return _by_overload(v, c)
+    if c.verdict == "equivalent":
+        too_little = f"{subject(c.of)}: {amount(c.metric, c.ratio)}, too little to matter"
+        return _same_at_this_load(analysis, c) or too_little
+    if c.is_lower_bound:
+        return _lower_bound(c, c.ratio, load_words(analysis.run.experiment))
+    return f"{subject(c.of)}: {amount(c.metric, c.ratio)}"
+
+
+def _by_overload(v: Verdict, c: Comparison) -> str:
+    """Says which variant keeps up with the arrivals, and how far the other does not."""
+    up, down = (c.of, c.over) if c.verdict == "faster" else (c.over, c.of)
+    state = _overloaded(v.variants[down])
+    return f"{subject(up)} {verb(up, 'keep')} up with the arrivals; {inside_sentence(down)} {verb(down, 'are')} {state}"
+
+
+def _lower_bound(c: Comparison, ratio: float, load: str) -> str:
+    """Says the least difference, and which variant the load did not saturate or overloaded."""
+    text = amount(c.metric, ratio)
+    if c.overloaded:
+        lost = figures.listed([inside_sentence(variant) for variant in c.overloaded])
+        return f"{subject(c.of)}: at least {text}; {lost} {verb(c.overloaded[0], 'are')} overloaded in some trials"
+    if ratio > 1:
+        return f"At least {text}: {inside_sentence(c.of)} {verb(c.of, 'are')} not saturated at {load}"
+    return f"{subject(c.of)}: at least {text}; {inside_sentence(c.over)} {verb(c.over, 'are')} not saturated at {load}"
+
+
+def _overloaded(result: VariantResult) -> str:
+    return bottlenecks.growing(result.growth) if result.growth is not None else "overloaded"
+
+
+def broken_blocks(v: Verdict, c: Comparison) -> str:
+    """Says that a variant failed in blocks that count, or was cold in them; empty where none did."""
+    failed = [v.variants[variant].failures for variant in (c.of, c.over) if v.variants[variant].failed_blocks]
+    if not failed:
+        return ""
+    what = "was not warm" if all(map(is_cold, failed)) else "failed"
+    return f"a variant {what} in " + ("some blocks" if v.n > 1 else "the only block")
+
+
+def _inconclusive(v: Verdict, c: Comparison) -> str:
+    if broken := broken_blocks(v, c):
+        counts = ", ".join(_count(v, variant) for variant in (c.of, c.over))
+        return f"No verdict, for {broken}: {counts}"
+    if c.ratio is None:
+        if len(c.overloaded) > 1:
+            states = "; ".join(f"{variant} is {_overloaded(v.variants[variant])}" for variant in (c.over, c.of))
+            return f"Neither keeps up with the arrivals: {states}"
+        return f"{subject(c.of)}: no comparison"
+    metric = noun(c.metric)
+    if c.low is None or c.high is None:
+        return f"{subject(c.of)}: no verdict, for one block gives no interval"
+    if not v.valid:
+        return f"{subject(c.of)}: no verdict, for blocks are missing"
+    interval = f"({_change(c.low, c.high)})"
+    if c.low <= 1 <= c.high:
+        return f"{subject(c.of)}: no clear difference in {metric} {interval}"
+    beyond = c.low > 1 + v.margin or c.high < 1 / (1 + v.margin)
+    among = " among so many runs" if beyond else ""
+    return f"{subject(c.of)}: a difference in {metric}, but not clearly beyond {percent(v.margin)}{among} {interval}"
+
+
+def _change(low: float, high: float) -> str:
+    """Writes an interval of ratios as changes: ``-18 % to +27 %``, ``0.82 to 5.1 times``."""
+    if high > _FAR or low < 1 / _FAR:
+        return figures.interval(low, high, lambda value, more: figures.significant(value, 2 + more)) + " times"
+    digits = 0 if high - low >= 0.03 else 1
+    return figures.interval(low, high, lambda value, more: f"{100 * (value - 1):+.{digits + more}f} %")
+
+
+def _fails(v: Verdict, c: Comparison) -> str:
+    failing = [variant for variant in (c.of, c.over) if variant in c.fails]
+    if len(failing) > 1 and all(is_cold(v.variants[variant].failures) for variant in failing):
+        return f"{BOTH_COLD}: {figures.listed([_count(v, variant) for variant in failing])}"
+    if len(failing) > 1:
+        return "both fail under this load: " + "; ".join(f"{variant}, {_failure(v, variant)}" for variant in failing)
+    failed = failing[0]
+    other = c.over if failed == c.of else c.of
+    survivor = v.variants[other]
+    failures = v.variants[failed].failures
+    if is_cold(failures):
+        text = f"{failed} {COLD} {_failed_share(v, failed)}"
+    else:
+        colon = ":" if len({f.reason for f in failures}) == 1 else ""
+        text = f"{failed} fails under this load{colon} {_failure(v, failed)}"
+    text += f"; {other}, {survivor.failed_blocks} of {v.n}"
+    return text + (f", serves {figures.rate(survivor.throughput)}" if survivor.throughput else "")
+
+
+def _failed_share(v: Verdict, variant: str) -> str:
+    result = v.variants[variant]
+    return in_blocks(result.failed_blocks, v.n) + _share_of_starts(result)
+
+
+def _failure(v: Verdict, variant: str) -> str:
+    """Says why and how often a variant failed: ``out of heap memory in 3 of 3 blocks (29 to 100 % of starts)``; puts
+    several reasons behind the count."""
+    result, count = v.variants[variant], _failed_share(v, variant)
+    reasons = list(dict.fromkeys(f.reason for f in result.failures))
+    if len(reasons) == 1:
+        return f"{reasons[0]} {count}"
+    shown = reasons[:_MOST_REASONS] + [f"{len(reasons) - _MOST_REASONS} more"] * (len(reasons) > _MOST_REASONS)
+    return f"{count}: {figures.listed(shown)}" if shown else count
+
+
+def _count(v: Verdict, variant: str) -> str:
+    result = v.variants[variant]
+    return f"{variant} in {result.failed_blocks} of {v.n}{_share_of_starts(result)}"
+
+
+def _share_of_starts(result: VariantResult) -> str:
+    if result.failed_interval is None:
+        return ""
+    low, high = result.failed_interval
+    return f" ({100 * low:.0f} to {percent(high)} of starts)"
+
+
+def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
+    """Says that a load which limits both variants cannot tell them apart, and which load would; None where it limits
+    one."""
+    experiment = analysis.run.experiment
+    results = {variant: analysis.verdict.variants[variant] for variant in (c.over, c.of)}
+    if not all(keeps_up(result) for result in results.values()):
+        return None
+    if any(_largest_share(result, experiment) is None for result in results.values()):
+        return "The same at this load, which is what limits both"
+    if max(_largest_share(result, experiment) or 0.0 for result in results.values()) >= _NEAR:
+        return "The same at this load, which is what limits both, but not far from a limit of their own"
+    text = "The same at this load; neither is near its limit"
+    starts = {variant: bottlenecks.binds_from(result, experiment) for variant, result in results.items()}
+    known = {variant: start for variant, start in starts.items() if start is not None}
+    if not known:
+        return text
+    first = min(known, key=lambda variant: known[variant][1])
+    bound, most = known[first]
+    resource = resources.without_article(resources.bottleneck_words(bound.resource))
+    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
+    return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"
+
+
+def _largest_share(result: VariantResult, experiment: Experiment) -> float | None:
+    """Returns the largest share of a bound that a variant reaches, the CPU among them; None where that is unknown."""
+    if result.cpu_per_request is None:
+        return None
+    used = result.cpu_per_request * result.throughput / experiment.limits.cpu
+    return max([used, *(bound.utilisation for bound in bottlenecks.other_bounds(result))])

@@ -1,0 +1,136 @@
+"""Advice about a verdict that is not clear, and how long it takes to follow."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import statistics
+
+from vtlab.model.blocks import FULL_RUN
+from vtlab.model.records import Block, is_cold
+from vtlab.model.run import Analysis
+from vtlab.model.units import percent
+from vtlab.model.verdict import Comparison, Decision
+
+
+def hint(analysis: Analysis) -> str | None:
+    """Says what to do about an inconclusive verdict, and how long that takes, or about a variant that was not warm;
+    None for any other verdict."""
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
+    longer = "More warm-up cycles may help: windows.max_cycles of the experiment."
+    cold = any(is_cold(v.variants[variant].failures) for variant in (c.of, c.over))
+    if c.verdict != "inconclusive":
+        return longer if c.verdict == "fails" and cold else None
+    if not v.valid:
+        return "See the reasons for the rejected blocks." if v.rejected else "vtlab resume measures the missing blocks."
+    if len(c.overloaded) > 1:
+        return "Lower the rate until one of the two keeps up."
+    if cold:
+        return longer
+    if any(v.variants[variant].failed_blocks for variant in (c.of, c.over)):
+        return "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
+    if v.n < 2:
+        return _after_one_block(analysis)
+    if c.overloaded:
+        return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
+    ending = _ending(v.decision)
+    return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
+
+
+def _after_one_block(analysis: Analysis) -> str:
+    """Says what to do where there is no interval."""
+    v = analysis.verdict
+    if v.decision is None:
+        return "One block gives no interval: run at least two, better six."
+    length = _block_length(analysis)
+    takes = f", and two take about {time_in_words(2 * length + _extra_seconds(analysis))}" if length else ""
+    return f"{_ending(v.decision)} One block gives no interval{takes}."
+
+
+def settling_command(analysis: Analysis, experiment: str) -> str | None:
+    """Returns the command that probably settles an inconclusive verdict; None for any other, and where none does.
+    ``experiment``: the file of the run's experiment."""
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
+    has_ended_early = v.decision is not None and v.decision.ended == "within" and v.n < 2
+    if c.verdict != "inconclusive" or not (v.valid or has_ended_early):
+        return None
+    command = f"vtlab run {shlex.quote(experiment)}"
+    if c.blocks_needed is not None and v.n > 1:
+        return f"{command} --blocks {c.blocks_needed}"
+    # After one block nobody knows how many would settle it: the looks tell.
+    return f"{command} --precision {100 * v.decision.precision:g}%" if v.decision and has_ended_early else None
+
+
+def _ending(decision: Decision | None) -> str | None:
+    """Says why a run ended without a verdict; None where its number of blocks was fixed."""
+    if decision is None:
+        return None
+    most = decision.looks[-1]
+    if decision.ended == "within":
+        return "The run ended where the next look did not fit into the time (--within)."
+    if decision.ended == "futile":
+        return f"The run ended early: up to {most} blocks would settle it with a probability below {_below(decision)}."
+    return f"Looks at up to {most} blocks did not settle it."
+
+
+def _below(decision: Decision) -> str:
+    """Rounds the probability that more blocks settle the verdict up to whole percent."""
+    return percent(max(0.01, math.ceil(100 * (decision.chance or 0.0)) / 100))
+
+
+def _settling(analysis: Analysis, c: Comparison) -> str:
+    """Says how many blocks would settle a verdict, and how long they take; or that they cannot."""
+    v = analysis.verdict
+    if c.blocks_needed is not None:
+        length = _block_length(analysis)
+        takes = f", in about {time_in_words(c.blocks_needed * length + _extra_seconds(analysis))}" if length else ""
+        return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
+    return (
+        f"As far as {v.n} blocks tell, it cannot be settled on this machine: the difference is too close to the margin"
+        f" of {percent(v.margin)}, or the blocks differ too much."
+    )
+
+
+def quick_look(analysis: Analysis) -> str | None:
+    """Says that this was a quick look, and what a full run costs; None for six blocks and more."""
+    verdict = analysis.verdict
+    if not verdict.quick:
+        return None
+    text = f"Quick look: n = {verdict.n}, fewer than {FULL_RUN} blocks"
+    length = _block_length(analysis)
+    if length:
+        seconds = FULL_RUN * length + _extra_seconds(analysis)
+        text += f"; a full run of {FULL_RUN} blocks takes about {time_in_words(seconds)}"
+    return text + "."
+
+
+def _block_length(analysis: Analysis) -> float | None:
+    """Returns the seconds that a block takes, the median."""
+    lengths = [_seconds(b) for b in analysis.accepted or analysis.run.blocks if b.trials]
+    return statistics.median(lengths) if lengths else None
+
+
+def _seconds(block: Block) -> float:
+    """Measures a block from the first warm-up to the last answer, and the start of its JVMs before."""
+    phases = [*block.warmup, *block.single, *block.trials]
+    measured = (max(t.drained for t in phases) - min(t.begin for t in phases)) / 1000
+    return measured + sum(i.started_in for i in block.instances)
+
+
+def _extra_seconds(analysis: Analysis) -> float:
+    """Sums the seconds that a run takes once beside its trials: light load, and a trial of each variant with dumps."""
+    blocks = analysis.accepted
+    light = [(max(t.drained for t in b.light) - min(t.begin for t in b.light)) / 1000 for b in blocks if b.light]
+    dumped = {variant for b in blocks for variant in b.diagnosis}
+    trials = [max((t.drained - t.begin) / 1000 for b in blocks for t in b.trials if t.variant == v) for v in dumped]
+    return sum(light) + sum(trials)
+
+
+def time_in_words(seconds: float) -> str:
+    """Puts a length of time into words: ``40 seconds``, ``1 minute``, ``12 minutes``, ``2.5 hours``."""
+    for least, unit, digits in ((7200.0, 3600.0, 1), (59.5, 60.0, 0)):
+        if seconds >= least:
+            number = f"{seconds / unit:.{digits}f}".removesuffix(".0")
+            word = "hour" if unit == 3600 else "minute"
+            return f"{number} {word}" + ("" if number == "1" else "s")
+    return f"{max(1, round(seconds))} second" + ("" if round(seconds) <= 1 else "s")

@@ -1,0 +1,62 @@
+"""Names of experiments, variants, limits and metrics, the same in every form of the report."""
+
+from __future__ import annotations
+
+from vtlab.model.experiment import Experiment
+from vtlab.model.run import Analysis
+from vtlab.model.verdict import Comparison
+from vtlab.report.words import figures
+
+
+def limits(analysis: Analysis) -> str:
+    """Writes the limits for a table: ``1 CPU, 768Mi``."""
+    # Without a control group nothing enforces the memory limit either.
+    if not analysis.run.manifest.cpu_limited:
+        return "none"
+    limits = analysis.run.experiment.limits
+    return f"{figures.cores(limits.cpu)}, {limits.memory}"
+
+
+def under(analysis: Analysis) -> str:
+    """Writes the limits for a title: ``under 1 CPU, 768Mi``."""
+    return f"under {limits(analysis)}" if analysis.run.manifest.cpu_limited else "without limits"
+
+
+def title(analysis: Analysis) -> str:
+    """Names the experiment, and where it compares several variants with the first, which of them this is."""
+    name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment.variants
+    return name if len(variants) == 2 else f"{name}, {variant_names(analysis)[-1]}"
+
+
+def ratio_heading(c: Comparison) -> str:
+    """Names what a ratio compares: ``Throughput of virtual over platform``."""
+    what = metric(c.metric)
+    return f"{what[0].upper()}{what[1:]} of {c.of} over {c.over}"
+
+
+METRICS = {
+    "throughput": "throughput",
+    "latency_mean": "mean latency",
+    "latency_p50": "latency p50",
+    "latency_p99": "latency p99",
+    "cpu_per_request": "CPU per request",
+    "memory": "memory",
+    "service_time": "service time",
+    "queue_time": "queue time",
+}
+
+
+def metric(name: str) -> str:
+    """Puts a metric into words."""
+    return METRICS.get(name, name.replace("_", " "))
+
+
+def variant_names(analysis: Analysis) -> list[str]:
+    """Returns the variants in the experiment's order: the same place, colour and mark everywhere."""
+    return list(analysis.run.experiment.variants)
+
+
+def windows(exp: Experiment) -> str:
+    """Says how long the measured windows are, and those of variants that have others."""
+    others = [f"{name} {window}" for name, window in exp.windows.measure_by_variant.items() if name in exp.variants]
+    return ", ".join([exp.windows.measure, *others])

@@ -1,0 +1,170 @@
+"""Creates the results directories of a call, once everything that its runs need is known to be there."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vtlab import services
+from vtlab.analysis import asserts
+from vtlab.analysis.statistics import sequential
+from vtlab.errors import BadInput
+from vtlab.host import operating_system, tools
+from vtlab.model import publication
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
+from vtlab.model.manifest import Manifest, RunFacts, SequentialRule
+from vtlab.model.publication import Publication
+from vtlab.planning import planned_runs
+from vtlab.runs import facts, store
+from vtlab.runs.options import Options
+from vtlab.services import sample
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.copies import reference
+
+#: A seed is a whole number from 0 to below this.
+SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What all runs of one call share."""
+
+    options: Options
+    started: datetime
+    seed: int
+    rule: SequentialRule
+    publications: Mapping[str, Publication]
+    #: What the load was chosen by; None where the experiment has its own.
+    curve: Curve | None
+
+    def run_id(self, name: str) -> str:
+        """Names a run, or the folder of the call, by when the call began."""
+        return f"{self.started:%Y%m%dT%H%M%SZ}-{name}"
+
+
+def create_runs(
+    planned: Sequence[planned_runs.PlannedRun],
+    options: Options,
+    label: str,
+    folder: Path | None = None,
+    curve: Curve | None = None,
+) -> Path:
+    """Creates the folder of a call with one results directory per run; returns it.
+
+    A single run's results directory is the folder itself. ``folder``, where it is there already; ``curve``, what the
+    load was chosen by.
+    """
+    demands = [asserts.parse(text) for text in options.asserts]
+    asserts.refuse_unknown(demands, [run.experiment for run in planned])
+    if not options.cluster:
+        operating_system.refuse_other_than_linux()
+    clusters = [resolve_cluster_ref(run.experiment, options) for run in planned]
+    if not options.cluster:
+        train_sample(run.experiment for run in planned)
+    facts_of_runs = [
+        facts.collect(run.experiment, cluster_ref, not options.no_cpu_limit)
+        for run, cluster_ref in zip(planned, clusters, strict=True)
+    ]
+    seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
+    call = _Call(options, datetime.now(UTC), seed, _rule(planned, options), publication.load(), curve)
+    folder = folder or options.root / call.run_id(label)
+    for run, run_facts, cluster_ref in zip(planned, facts_of_runs, clusters, strict=True):
+        run_folder = folder if len(planned) == 1 else folder / run.name
+        store.create(run_folder, _manifest(run, run_facts, cluster_ref, call))
+    return folder
+
+
+def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef | None:
+    """Returns what a cluster measures the experiment by, a release of the chart or copies; None on this machine.
+    BadInput where no cluster can."""
+    if not options.cluster:
+        return None
+    _refuse_other_services(experiment)
+    service = services.of(experiment)
+    if not service.is_copied:
+        _refuse_other_workloads(experiment)
+    _refuse_between(experiment)
+    copying = options.copying or reference.default_copying()
+    return reference.for_service(options.cluster.with_context(), copying, service)
+
+
+def refuse_unmeasurable(experiment: Experiment, cluster_ref: ReleaseRef | None, options: Options) -> None:
+    """Raises PrerequisiteMissing or BadInput where this machine, or the cluster, cannot run the experiment."""
+    facts.collect(experiment, cluster_ref, not options.no_cpu_limit)
+
+
+def train_sample(experiments: Iterable[Experiment]) -> None:
+    """Trains the sample application's AOT cache, if any of the experiments needs it and none fits."""
+    if any(experiment.service in (None, sample.NAME) for experiment in experiments):
+        sample.train(tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
+
+
+def _manifest(
+    run: planned_runs.PlannedRun, run_facts: RunFacts, cluster_ref: ReleaseRef | None, call: _Call
+) -> Manifest:
+    options = call.options
+    fixed = run.blocks or options.blocks
+    blocks = fixed or call.rule.looks[-1]
+    return Manifest(
+        name=run.name,
+        run_id=call.run_id(run.name),
+        started=call.started.isoformat(timespec="seconds"),
+        target="kubernetes" if cluster_ref else "local",
+        cluster=cluster_ref.document() if cluster_ref else {},
+        experiment=run.experiment,
+        publication=publication.reproduced_by(run.experiment, call.publications),
+        blocks=blocks,
+        rule=None if fixed else call.rule,
+        seed=call.seed,
+        diagnosis=options.diagnosis,
+        max_rejected=planned_runs.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
+        command=facts.command(),
+        asserts=list(options.asserts),
+        commit=facts.commit(),
+        versions=run_facts.versions,
+        jvm_flags=run_facts.jvm_flags,
+        cpu_limited=not options.no_cpu_limit,
+        prometheus_port=options.prometheus_port,
+        machine=run_facts.machine,
+        inspection=run_facts.inspection,
+        curve=call.curve,
+    )
+
+
+def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
+    """Returns the rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
+    comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
+    return sequential.sequential_rule(max(1, comparisons), options.precision, options.within)
+
+
+def _refuse_other_services(experiment: Experiment) -> None:
+    service = services.of(experiment)
+    if experiment.service not in (None, sample.NAME) and not service.is_copied:
+        raise BadInput(
+            f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",
+            "name its deployment or image in the key service, or measure it with --target local",
+        )
+    if builds := [name for name, properties in experiment.properties.items() if properties.jar]:
+        raise BadInput(
+            f"{experiment.name}: in a cluster no jar is started, as {' and '.join(builds)} would be",
+            "make the other build a variant of the release by its image, or measure it with --target local",
+        )
+
+
+def _refuse_between(experiment: Experiment) -> None:
+    if experiment.between:
+        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key between")
+
+
+def _refuse_other_workloads(experiment: Experiment) -> None:
+    workload = experiment.workload
+    if workload.data or workload.login or workload.k6 or workload.uses_environment:
+        raise BadInput(
+            f"{experiment.name}: a release of the lab takes no data, login, variables of the environment or k6 script",
+            "name your service's deployment or image in the key service, or measure with --target local",
+        )

@@ -1,0 +1,62 @@
+"""Estimates of how long the blocks of a run will take, for the progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vtlab import shipped
+from vtlab.analysis import run_status
+from vtlab.analysis.validity import checks
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host import tools
+from vtlab.k6 import call as k6
+from vtlab.model import normalised, units
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import OpenLoad
+from vtlab.model.run import Run
+from vtlab.planning import light_load, planned_runs
+
+
+def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
+    """Estimates the length of a block by the plan of k6; None where k6 is not set up here (a run in a cluster)."""
+    try:
+        tool = tools.find_k6()
+    except PrerequisiteMissing:
+        return None
+    seconds = k6.block_seconds(tool.path, shipped.ROOT / "k6" / "block.ts", plan_file, experiment.variants)
+    return None if seconds is None else planned_runs.START + seconds
+
+
+def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:
+    """Estimates the length of each block that the run in ``folder`` lacks, in all or up to its next look."""
+    seconds, left = block_seconds(folder / normalised.PLAN, run.experiment), run_status.blocks_left(run)
+    if seconds is None or not left:
+        return [seconds] * left
+    seconds += window_overrun_seconds(run) or 0.0
+    return [seconds + extra_phase_seconds(run), *[seconds] * (left - 1)]
+
+
+def may_take_longer(run: Run) -> bool:
+    """Tells whether a run may need more blocks than up to its next look, or longer ones: before its first warm-up
+    nobody knows how long the windows of an open load will be."""
+    return (run.manifest.rule is not None and run_status.blocks_left(run) > 0) or window_overrun_seconds(run) is None
+
+
+def extra_phase_seconds(run: Run) -> float:
+    """Estimates the length of what is measured once in a run, beside the trials, as far as the next block has it."""
+    accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
+    variants = set(run.experiment.variants)
+    has_single = variants <= {phase.variant for block in accepted for phase in block.single}
+    has_light = variants <= {phase.variant for block in accepted for phase in block.light}
+    always = run.manifest.diagnosis == "always"
+    return light_load.extra_phase_seconds(run.experiment, not has_single, not has_light, always)
+
+
+def window_overrun_seconds(run: Run) -> float | None:
+    """Returns how much longer than planned the windows of one block are; None where the first warm-up is to tell."""
+    if not isinstance(run.experiment.load, OpenLoad):
+        return 0.0
+    measured = [block.trials for block in run.blocks if block.trials]
+    if not measured:
+        return None
+    return max(0.0, sum(t.window - units.seconds(run.experiment.window_of(t.variant)) for t in measured[-1]))

@@ -1,0 +1,238 @@
+"""Measures the runs of a call on their targets, keeps every finished block, and goes on to the reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from vtlab.analysis import asserts, run_status
+from vtlab.analysis.validity import checks, failing
+from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
+from vtlab.host import operating_system, process_ledger, processes
+from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.progress import BlockOutcome, Progress
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block
+from vtlab.model.run import Analysis, BlockSeries, Run
+from vtlab.planning import trial_order
+from vtlab.report.words import block_counts
+from vtlab.runs import facts, store
+from vtlab.runs.create import train_sample
+from vtlab.runs.estimates import may_take_longer, remaining_block_seconds
+from vtlab.runs.publish import publish_verdicts
+from vtlab.runs.report import report_runs
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.target import kubernetes_target
+from vtlab.targets.local.target import LocalOptions, local_target
+from vtlab.targets.protocol import Target
+
+
+def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
+    """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
+
+    AssertionFailed when a verdict is not what the call that began the runs demanded.
+    """
+    runs = store.read_runs(folder)
+    if any(run.manifest.target == "local" for run in runs.values()):
+        operating_system.refuse_other_than_linux()
+    process_ledger.refuse_if_busy(root)
+    for line in process_ledger.end_orphans(root):
+        console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
+    for run in runs.values():
+        _refuse_other_parts(run)
+    try:
+        invalid = _measure_runs(runs, root, console)
+    except Interrupted as error:
+        message = f"{error.message}; every finished block is kept in {folder}"
+        raise Interrupted(message, f"vtlab resume {folder}") from None
+    except LabError as error:
+        error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
+        raise
+    # The report is made of what is stored, as ``vtlab report`` makes it.
+    analyses = report_runs(folder, console)
+    publish_verdicts(list(runs), analyses, console)
+    if invalid:
+        raise invalid
+    for analysis in analyses:
+        demands = [asserts.parse(text) for text in analysis.run.manifest.asserts]
+        asserts.check(demands, [analysis.verdict])
+    return analyses
+
+
+def measure_run(
+    folder: Path, run: Run, target: Target, progress: Progress, wait: Callable[[float], None] = time.sleep
+) -> None:
+    """Measures what the run in ``folder`` still lacks. InvalidRun when too many blocks are rejected."""
+    _Measurement(folder, run, target, progress, wait).measure()
+
+
+@dataclass(frozen=True)
+class TargetSite:
+    """What opens the target of a run, or of a search for a load."""
+
+    folder: Path
+    root: Path
+    run_id: str
+    #: None is this machine.
+    cluster_ref: ReleaseRef | None
+    cpu_limited: bool
+    prometheus_port: int | None = None
+
+
+def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContextManager[Target]:
+    """Opens this machine or a cluster as a target; ``say`` tells the user what a pre-flight shows."""
+    if site.cluster_ref:
+        return kubernetes_target(site.folder, site.root, site.cluster_ref, site.run_id, say)
+    options = LocalOptions(no_cpu_limit=not site.cpu_limited, prometheus_port=site.prometheus_port, run_id=site.run_id)
+    return local_target(site.folder, site.root, options, say)
+
+
+def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console) -> InvalidRun | None:
+    """Measures what each run lacks; returns the first error of a run that was given up. The others go on."""
+    remaining = {folder: remaining_block_seconds(folder, run) for folder, run in runs.items()}
+    is_least = any(map(may_take_longer, runs.values()))
+    invalid: InvalidRun | None = None
+    # The jar may have been built anew since the run began.
+    train_sample(r.experiment for r in runs.values() if r.manifest.target == "local" and run_status.blocks_left(r))
+    with Progress(console, [seconds for blocks in remaining.values() for seconds in blocks], is_least) as progress:
+        for folder, run in runs.items():
+            with open_target(_site(folder, root, run.manifest), progress.say) as target:
+                measurement = _Measurement(folder, run, target, progress)
+                try:
+                    measurement.measure()
+                except InvalidRun as error:
+                    progress.say(f"{error.message}")
+                    progress.give_up(run_status.blocks_left(measurement.run))
+                    invalid = invalid or error
+    return invalid
+
+
+def _site(folder: Path, root: Path, manifest: Manifest) -> TargetSite:
+    cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
+    return TargetSite(folder, root, manifest.run_id, cluster_ref, manifest.cpu_limited, manifest.prometheus_port)
+
+
+class _Measurement:
+    """Measurement of the blocks that one run lacks: attempt after attempt, until enough count."""
+
+    def __init__(
+        self,
+        folder: Path,
+        run: Run,
+        target: Target,
+        progress: Progress,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        #: The run with every block that was measured so far.
+        self.run = run
+        self._folder, self._target, self._progress, self._wait = folder, target, progress, wait
+        judged = [(block, checks.reasons(block, run.experiment)) for block in run.blocks]
+        self._accepted = [block for block, reasons in judged if not reasons]
+        self._rejected = [(block, reasons) for block, reasons in judged if reasons]
+        manifest = run.manifest
+        self._planned = f"at most {manifest.blocks}" if manifest.rule else str(manifest.blocks)
+
+    def measure(self) -> None:
+        """Measures until the run has ended. InvalidRun when too many blocks are rejected."""
+        while left := run_status.blocks_left(self.run):
+            self._refuse_too_many_rejected()
+            block, samples = self._attempt()
+            # Ctrl-C must not cost a block that is measured.
+            with processes.uninterrupted():
+                store.append_block(self._folder, block)
+                if samples:
+                    store.append_series(self._folder, block, samples)
+            self.run = replace(self.run, blocks=[*self.run.blocks, block])
+            is_accepted = self._judge(block)
+            self._say_how_far(left - 1 if is_accepted else left)
+        if self._rejected and not self._accepted:
+            raise InvalidRun(
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
+                " does not fit into the time (--within)",
+                f"see the reasons in the report (vtlab report {self._folder}); give it more time, such as --within 20m",
+            )
+
+    def _attempt(self) -> tuple[Block, BlockSeries]:
+        """Measures one attempt at the next block."""
+        manifest, experiment, name = self.run.manifest, self.run.experiment, self.run.name
+        number = len(self._accepted) + 1
+        tries = 1 + sum(block.block == number for block, _ in self._rejected)
+        title = f"{name}: block {number} of {self._planned}"
+        # A variant that failed before its single-user phase has none yet.
+        with_single = {phase.variant for block in self._accepted for phase in block.single}
+        with_light = {phase.variant for block in self._accepted for phase in block.light}
+        attempt = AttemptPlan(
+            experiment,
+            manifest.seed,
+            number,
+            tries,
+            trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
+            with_single_user=not with_single.issuperset(experiment.variants),
+            unmeasured_variants=[variant for variant in experiment.variants if variant not in with_light],
+            diagnosis=manifest.diagnosis,
+            blocks_before=self._accepted,
+        )
+        began = time.monotonic()
+        block, samples = Attempt(attempt, self._progress, title, self._wait).measure(self._target)
+        block.seconds = round(time.monotonic() - began, 3)
+        return block, samples
+
+    def _judge(self, block: Block) -> bool:
+        """Files a block as accepted or rejected and shows it; returns whether it is accepted."""
+        reasons = checks.reasons(block, self.run.experiment)
+        if reasons:
+            self._rejected.append((block, reasons))
+            # The disturbance may last a moment: each rejection waits longer than the one before.
+            self._wait(min(2.0 * len(self._rejected), 10.0))
+        else:
+            self._accepted.append(block)
+        failures = [] if reasons else failing.failures(block, self.run.experiment)
+        counted = len(self._accepted)
+        self._progress.block_done(BlockOutcome(self.run.name, block, reasons, failures, counted, self._planned))
+        return not reasons
+
+    def _refuse_too_many_rejected(self) -> None:
+        if len(self._rejected) > self.run.manifest.max_rejected:
+            raise InvalidRun(
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
+                f" of {self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
+                f"see the reasons in the report (vtlab report {self._folder}); is something else running there?",
+            )
+
+    def _say_how_far(self, expected: int) -> None:
+        """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
+        left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
+        if left > expected:
+            self._progress.go_on(left - expected)
+        elif left < expected:
+            self._progress.give_up(expected - left)
+        if reached and (reached.ended or left > expected):
+            self._progress.say(f"{self.run.name}: {block_counts.after_look(reached)}")
+        elif not left and expected:
+            self._progress.say(
+                f"{self.run.name}: no further blocks:"
+                f" a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"
+            )
+
+
+def _refuse_other_parts(run: Run) -> None:
+    """Raises BadInput when a run would resume with another JDK, k6, Prometheus, app or chart than it began with."""
+    manifest = run.manifest
+    cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
+    now = facts.versions(run.experiment, cluster_ref)
+    changed = [
+        f"{name} was {manifest.versions.get(name)}, is {now[name]}"
+        for name in now
+        if manifest.versions.get(name) != now[name]
+    ]
+    if changed:
+        raise BadInput(
+            f"{manifest.run_id} began with other parts: {'; '.join(changed)}",
+            f"begin a new run: {manifest.command}"
+            + "; or name that JDK: VTLAB_JAVA_HOME=/path/to/jdk" * any(text.startswith("java ") for text in changed),
+        )

@@ -1,0 +1,39 @@
+"""Options of a call: what the user asked for beyond the experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vtlab.analysis.statistics import sequential
+from vtlab.model.manifest import DiagnosisMode
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for, beyond the experiments."""
+
+    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.sequential``).
+    blocks: int | None
+    seed: int | None
+    #: The folder in which the results directories are made.
+    root: Path
+    no_cpu_limit: bool
+    #: The cluster to measure in; None is this machine.
+    cluster: ReleaseRef | None = None
+    #: What copies of a service need there; None: what fits the chart.
+    copying: Copying | None = None
+    #: Assertions on the verdicts, as written.
+    asserts: Sequence[str] = ()
+    #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
+    prometheus_port: int | None = None
+    #: Which variants get thread dumps.
+    diagnosis: DiagnosisMode = "unexplained"
+    #: Rejected blocks after which a run is given up; None: ``planned_runs.max_rejected``.
+    max_rejected: int | None = None
+    #: The wanted half-width of the ratio's interval, of runs with looks.
+    precision: float = sequential.PRECISION
+    #: The seconds that each run with looks may take; None for any.
+    within: float | None = None

@@ -1,0 +1,96 @@
+"""References to what a run measures in a cluster: a release of the chart, or copies of a service."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+
+from kubernetes import config
+from kubernetes.config.config_exception import ConfigException
+
+
+@dataclass(frozen=True)
+class Copying:
+    """Settings of copies of a service that the objects of its namespace do not contain."""
+
+    #: URL of the cluster's Prometheus, as a pod of the cluster reaches it.
+    prometheus: str
+    #: Contains the agent's jar, for an init container.
+    agent_image: str
+    k6_image: str
+    #: Labels of the ServiceMonitor, by which some Prometheus select them: ``release=stack,team=a``.
+    monitor_labels: str = ""
+
+    @property
+    def remote_write(self) -> str:
+        """The URL to which k6 sends its samples."""
+        return self.prometheus.rstrip("/") + "/api/v1/write"
+
+
+@dataclass(frozen=True)
+class ReleaseRef:
+    """The release of the chart that a run measures, or the copies of a service in its place."""
+
+    #: The context of the kubeconfig; None is its current one.
+    context: str | None
+    namespace: str
+    #: The name of the release; for copies the beginning of their names.
+    name: str
+    #: None for a release of the chart.
+    copying: Copying | None = None
+
+    def document(self) -> dict[str, str]:
+        """Returns the entries of the manifest."""
+        document = {"namespace": self.namespace, "release": self.name}
+        if self.context:
+            document["context"] = self.context
+        return document | (asdict(self.copying) if self.copying else {})
+
+    @staticmethod
+    def from_manifest(document: dict[str, str]) -> ReleaseRef:
+        """Returns the release that a manifest names."""
+        names = {field.name for field in fields(Copying)}
+        copying = {name: text for name, text in document.items() if name in names}
+        return ReleaseRef(
+            document.get("context"),
+            document["namespace"],
+            document["release"],
+            Copying(**copying) if copying else None,
+        )
+
+    def with_context(self) -> ReleaseRef:
+        """Adds the name of the current context where none is named: a resumed run must find the same release.
+
+        Unchanged where the kubeconfig cannot be read: ``Cluster`` says why.
+        """
+        if self.context:
+            return self
+        try:
+            _, current = config.list_kube_config_contexts()
+        except ConfigException:
+            return self
+        return replace(self, context=current["name"])
+
+    @property
+    def title(self) -> str:
+        """Names the measured objects in messages."""
+        return "copies of a service" if self.copying else f"release {self.name}"
+
+    def deployment(self, variant: str) -> str:
+        """Returns the name of a variant's Deployment, which is also the name of its Service."""
+        return f"{self.name}-{variant}"
+
+    def selector(self, component: str = "") -> str:
+        """Returns the label selector of the release's objects, or of one component's."""
+        release = f"app.kubernetes.io/instance={self.name}"
+        return f"{release},app.kubernetes.io/component={component}" if component else release
+
+    def kubectl(self, *words: str) -> str:
+        """Returns a kubectl command line for messages."""
+        context = f"--context {self.context} " if self.context else ""
+        return f"kubectl {context}-n {self.namespace} {' '.join(words)}"
+
+    def helm_upgrade(self, settings: str = "") -> str:
+        """Returns a helm command line for messages. (With --reuse-values a null would change nothing.)"""
+        context = f" --kube-context {self.context}" if self.context else ""
+        command = f"helm upgrade {self.name} helm{context} -n {self.namespace}"
+        return f"{command} --reset-then-reuse-values {settings}".rstrip()

@@ -1,0 +1,28 @@
+"""The cluster's Prometheus: the URL to which k6 pushes, and a client."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+
+
+def remote_write(cluster: Cluster) -> str:
+    """Returns the URL to which k6 sends its samples; empty where no CronJob of the release names one."""
+    if cluster.release.copying:
+        return cluster.release.copying.remote_write
+    return next((job.remote_write(cron_job) for cron_job in cluster.cron_jobs(cluster.release.selector("k6"))), "")
+
+
+@contextlib.contextmanager
+def connect(ref: ReleaseRef) -> Iterator[PrometheusApi]:
+    """Connects to the Prometheus to which the k6 of a release pushes."""
+    with contextlib.closing(Cluster(ref)) as cluster:
+        forward = Forward(cluster, remote_write(cluster))
+        with PrometheusApi(forward.url, transport=forward) as client:
+            yield client

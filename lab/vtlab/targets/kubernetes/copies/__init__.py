@@ -1,0 +1,1 @@
+"""Copies of the user's service as the variants of a run."""

@@ -1,0 +1,99 @@
+"""RunFacts about the copies of a service, before they exist."""
+
+from __future__ import annotations
+
+import contextlib
+
+from vtlab import __version__
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.model import workload_files
+from vtlab.model.experiment import Experiment
+from vtlab.model.manifest import RunFacts
+from vtlab.model.service import Service
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.copies import environment, original
+from vtlab.targets.kubernetes.copies.original import Original
+from vtlab.targets.kubernetes.copies.reference import copying_of
+
+
+def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFacts:
+    """Describes the copies of a service. BadInput where the service cannot be copied, or the experiment needs more than
+    copies; PrerequisiteMissing where the Deployment does not exist."""
+    with contextlib.closing(Cluster(ref)) as cluster:
+        return _collect_from(cluster, service, experiment)
+
+
+def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
+    ref = cluster.release
+    # Refuses what are no labels.
+    monitor_labels(ref)
+    source = find_original(cluster, service)
+    refuse_what_copies_lack(service, experiment)
+    where = {"deployment": service.deployment} if service.deployment else {}
+    return RunFacts(
+        versions={
+            "vtlab": __version__,
+            "app": str(source.container["image"]),
+            "pod template": source.digest,
+            "k6": copying_of(ref).k6_image,
+            "agent": copying_of(ref).agent_image,
+            **workload_files.versions(experiment.workload),
+        },
+        jvm_flags=environment.shown_flags(environment.jvm_flags(source, experiment)),
+        machine={
+            "kubernetes": cluster.version(),
+            "namespace": ref.namespace,
+            **where,
+            "context": ref.context or "the current one",
+        },
+    )
+
+
+def describe_copied(cluster: Cluster, deployment: str) -> str:
+    """Describes in words what of a Deployment a run measures. Errors as in ``collect``."""
+    source = find_original(cluster, Service(name="service", deployment=deployment))
+    return f"container {source.container['name']}, image {source.container['image']}, port {source.port}"
+
+
+def find_original(cluster: Cluster, service: Service) -> Original:
+    """Returns the service that is copied. Errors as in ``collect``."""
+    if not service.deployment:
+        return original.from_image(service)
+    try:
+        return original.from_deployment(service, cluster.deployment(service.deployment))
+    except NotFound:
+        raise PrerequisiteMissing(
+            f"there is no Deployment {service.deployment} in namespace {cluster.release.namespace}",
+            "say where it is: --namespace, --context; " + cluster.release.kubectl("get", "deployments"),
+        ) from None
+
+
+def refuse_what_copies_lack(service: Service, experiment: Experiment) -> None:
+    """Raises BadInput where a service or an experiment needs what copies do not have."""
+    if experiment.needs:
+        raise BadInput(
+            f"{experiment.name} needs {' and '.join(experiment.needs)}, which vtlab does not start beside copies",
+            "let the Deployment name what it needs, and leave out needs",
+        )
+    if service.started_before:
+        raise BadInput(
+            f"the service {service.name} needs '{service.started_before.command}', which runs on one machine only",
+            "have it run in the cluster, and leave out what vtlab is to start before",
+        )
+    if service.environment_from or service.environment_file:
+        raise BadInput(
+            f"the service {service.name} takes values from vtlab's environment or from a file, which no object of a"
+            " cluster may hold in the clear",
+            "put them into a Secret that a Deployment names, and measure copies of that Deployment",
+        )
+
+
+def monitor_labels(ref: ReleaseRef) -> dict[str, str]:
+    """Returns the labels of the ServiceMonitor. BadInput where the text is not like ``release=stack,team=a``."""
+    text = copying_of(ref).monitor_labels
+    pairs = [part.partition("=") for part in filter(None, (word.strip() for word in text.split(",")))]
+    if any(not name or not equals for name, equals, _ in pairs):
+        raise BadInput(f"'{text}' are no labels", "write them as release=stack,team=a")
+    return {name: value for name, _, value in pairs}

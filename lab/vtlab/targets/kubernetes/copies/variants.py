@@ -1,0 +1,181 @@
+"""The variants of a run as copies of the user's service: created by its first block, with fresh pods in every block.
+
+The run's ConfigMap owns all other objects: it is created first, and the cluster deletes them with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from vtlab.errors import BadInput
+from vtlab.model.experiment import Experiment
+from vtlab.model.service import Service
+from vtlab.targets.kubernetes.api import labels, port_forward, run_objects
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.rights import POLICY_RIGHTS
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.copies import (
+    environment,
+    facts,
+    k6_job,
+    manifests,
+    network_policies,
+    shared_objects,
+    workload_secret,
+)
+from vtlab.targets.kubernetes.copies.k6_job import K6JobParts
+from vtlab.targets.kubernetes.copies.manifests import CopiedVariant
+from vtlab.targets.kubernetes.copies.original import Original
+from vtlab.targets.kubernetes.copies.reference import copying_of
+from vtlab.targets.kubernetes.copies.selectors import selecting
+from vtlab.targets.kubernetes.copies.workload_secret import Files
+
+#: In the environment of the chart's runner (helm/templates/runner/job.yaml).
+_POD_NAME, _POD_UID = "VTLAB_POD_NAME", "VTLAB_POD_UID"
+
+
+class Copies:
+    """The copies of one call of vtlab."""
+
+    def __init__(self, cluster: Cluster, objects: RunObjects, say: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._objects = objects
+        self._say = say
+        self._created = False
+        self._files = Files()
+
+    def renew(self, service: Service, experiment: Experiment, annotation: str, stamp: str) -> None:
+        """Starts fresh pods of every variant, with that annotation.
+
+        Errors as in ``facts.collect``; BadInput where an object of the namespace selects the copies.
+        """
+        if not self._created:
+            self._create(service, experiment, {annotation: stamp})
+            self._created = True
+        for variant in experiment.variants:
+            self._cluster.annotate_pods(self._cluster.release.deployment(variant), annotation, stamp)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Remarks on the workload before a run, in sentences."""
+        return self._files.remarks
+
+    def template(self, preflight_within: float | None = None) -> Json:
+        """Returns the template of k6's Jobs, while the copies exist. ``preflight_within`` as in ``k6_job``."""
+        ref = self._cluster.release
+        parts = K6JobParts(self._objects.config_map(), self._labels("k6"), ref.namespace, copying_of(ref), self._files)
+        return k6_job.template(parts, preflight_within)
+
+    def _create(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> None:
+        cluster, copying = self._cluster, copying_of(self._cluster.release)
+        source = facts.find_original(cluster, service)
+        facts.refuse_what_copies_lack(service, experiment)
+        self._files = workload_secret.files(experiment, Path(k6_job.FOLDER))
+        self._refuse_selected(experiment)
+        policies = self._policies(source)
+        self._describe(source, policies)
+        # Created before all that it owns.
+        self._objects.put_experiment(experiment, runner_pod(), k6_job.scripts())
+        # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
+        run_objects.refuse_others(cluster)
+        owner = labels.owner_reference(self._objects.config_map())
+        bodies = [self._policy(spec, owner) for spec in policies or []]
+        if self._files.contents:
+            bodies.append(self._files.secret(self._metadata(self._objects.name, owner, self._labels("k6"))))
+        for name in experiment.variants:
+            metadata = self._metadata(cluster.release.deployment(name), owner, self._labels("variant", name))
+            variant = CopiedVariant(source, experiment, name)
+            deployment = manifests.deployment(variant, metadata, annotations, copying.agent_image)
+            bodies += [manifests.service(source, metadata), deployment]
+        metadata = self._metadata(cluster.release.name, owner, self._labels("variant"))
+        bodies.append(manifests.monitor(metadata, facts.monitor_labels(cluster.release)))
+        for body in bodies:
+            cluster.create(body)
+
+    def _refuse_selected(self, experiment: Experiment) -> None:
+        """Raises BadInput where a Service, a controller or a PodDisruptionBudget would select vtlab's pods."""
+        cluster = self._cluster
+        objects = {
+            "Service": cluster.services(),
+            "ReplicaSet": cluster.replica_sets(),
+            "PodDisruptionBudget": cluster.disruption_budgets(),
+        }
+        pods = [*(self._labels("variant", variant) for variant in experiment.variants), self._labels("k6")]
+        if names := list(dict.fromkeys(name for labels in pods for name in selecting(objects, labels))):
+            raise BadInput(
+                f"in namespace {cluster.release.namespace} {' and '.join(names)} would select the copies, too",
+                "let its selector name a label that its own pods have, or copy the Deployment into another namespace",
+            )
+
+    def _policies(self, source: Original) -> list[Json] | None:
+        """Returns the specs of the NetworkPolicies that the copies and k6 need; None where vtlab may not copy them."""
+        cluster = self._cluster
+        if not all(cluster.allowed(right, cluster.release.namespace) for right in POLICY_RIGHTS):
+            return None
+        policies = cluster.network_policies()
+        variants, k6 = manifests.selector(self._labels("variant")), manifests.selector(self._labels("k6"))
+        specs = network_policies.copied(policies, source.template.get("metadata", {}).get("labels") or {}, variants)
+        if not specs and not network_policies.restricts(policies, [self._labels("variant"), self._labels("k6")]):
+            return []
+        _, monitoring, port = port_forward.service(copying_of(cluster.release).remote_write)
+        return [
+            *specs,
+            network_policies.for_copies(variants, k6, source.port, source.agent_port, monitoring),
+            network_policies.for_k6(variants, k6, source.port, monitoring, port),
+        ]
+
+    def _describe(self, source: Original, policies: Sequence[Json] | None) -> None:
+        """Tells the user what is copied, and what the copies share with the original."""
+        service, template = source.service, source.template
+        if service.deployment:
+            self._say(
+                f"copies of Deployment {service.deployment}: container {source.container['name']}, port {source.port};"
+                " they share with it:"
+            )
+            for line in [
+                *shared_objects.lines(template),
+                shared_objects.dropped(template.get("metadata", {}).get("labels") or {}),
+            ]:
+                if line:
+                    self._say(f"  {line}")
+            if environment.has_unseen_options(source):
+                self._say(
+                    "  JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold in the copies: write it"
+                    " in settings of the experiment"
+                )
+        if policies is None:
+            self._say(
+                "  NetworkPolicies are not copied: vtlab may not list and create networkpolicies. Where they are"
+                " enforced the copies may reach less, or more, than the original"
+            )
+        elif policies:
+            self._say(f"  NetworkPolicies for the copies: {', '.join(spec['name'] for spec in policies)}")
+
+    def _policy(self, spec: Json, owner: Json) -> Json:
+        name = f"{self._cluster.release.name}-{spec['name']}"
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": self._metadata(name, owner, self._labels("network")),
+            "spec": {key: value for key, value in spec.items() if key != "name"},
+        }
+
+    def _labels(self, component: str, variant: str = "") -> dict[str, str]:
+        component_labels = {**labels.for_release(self._cluster.release), labels.COMPONENT: component}
+        return {**component_labels, labels.VARIANT: variant} if variant else component_labels
+
+    @staticmethod
+    def _metadata(name: str, owner: Json, labels: dict[str, str]) -> Json:
+        return {"name": name, "labels": labels, "ownerReferences": [owner]}
+
+
+def runner_pod() -> Json | None:
+    """Returns the pod of the chart's runner, where this process runs in one. It owns what this process creates, so that
+    the cluster deletes that also where the process is killed."""
+    name, uid = (os.environ.get(variable) for variable in (_POD_NAME, _POD_UID))
+    if not name or not uid:
+        return None
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "uid": uid}}

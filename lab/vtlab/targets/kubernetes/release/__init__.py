@@ -1,0 +1,1 @@
+"""The installed release of the chart as the variants of a run."""
