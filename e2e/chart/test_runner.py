@@ -12,8 +12,9 @@ import typer
 
 from e2e.chart.rendering import CHART, REPOSITORY, Json, Rendered, containers, env
 from tests.support.versions import VERSIONS
-from vtlab import cli, services
+from vtlab.commands import app as cli
 from vtlab.model import experiment
+from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes.copies import variants as copies
 
 Render = Callable[..., Rendered]
@@ -56,7 +57,7 @@ def test_of_an_own_service_it_measures_copies(render: Render) -> None:
     volumes = {volume["name"]: volume for volume in job(rendered)["spec"]["template"]["spec"]["volumes"]}
     (text,) = rendered.one("ConfigMap", volumes["experiment"]["configMap"]["name"])["data"].values()
     planned = experiment.Experiment.model_validate_json(text)
-    assert (services.of(planned).deployment, planned.load.model) == ("shop", "closed")
+    assert (resolve_service(planned).deployment, planned.load.model) == ("shop", "closed")
     assert given["prometheus_url"] == "http://prometheus-operated.monitoring:9090"
     assert given["agent_image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
     assert given["k6_image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"

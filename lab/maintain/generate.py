@@ -19,7 +19,7 @@ from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.dashboards import documents
 from vtlab.k6 import call as k6
-from vtlab.model import experiment_files, normalised, own_file, service
+from vtlab.model import experiment_files, normalised, service, service_file
 from vtlab.runs import store
 from vtlab.services import sample
 
@@ -74,7 +74,7 @@ TABLE: Sequence[File | Folder] = (
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
-    File("lab/try.schema.json", own_file.schema),
+    File("lab/try.schema.json", service_file.schema),
     File("lab/verdict.schema.json", store.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),

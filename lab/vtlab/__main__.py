@@ -8,7 +8,7 @@ import signal
 def main() -> None:
     """Starts the command line."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from vtlab.cli import main as run
+    from vtlab.commands.app import main as run
 
     run()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from maintain.reference.pages import page, table
-from vtlab.cli import app
+from vtlab.commands.app import app
 
 #: Characters in a line of help.
 WIDTH = 100
@@ -37,6 +37,4 @@ def text() -> str:
         context = command.make_context(name, [], parent=root, resilient_parsing=True, terminal_width=WIDTH)
         sections.append(f"## vtlab {name}\n\n```text\n{command.get_help(context)}\n```")
     codes = table(("exit code", "meaning"), [(str(code), meaning) for code, meaning in EXIT_CODES])
-    return page(
-        "The command line", "lab/vtlab/cli.py and cli_options.py", _INTRODUCTION, f"## Exit codes\n\n{codes}", *sections
-    )
+    return page("The command line", "lab/vtlab/commands", _INTRODUCTION, f"## Exit codes\n\n{codes}", *sections)

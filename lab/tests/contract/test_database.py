@@ -23,8 +23,8 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup_hierarchies, ports, process_ledger, processes, tools
 from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.tools import Tool
-from vtlab.services import database
-from vtlab.services.database import Access, Database
+from vtlab.services.companions import database
+from vtlab.services.companions.database import Access, Database
 
 real = [
     pytest.mark.timeout(120),

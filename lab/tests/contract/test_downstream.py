@@ -13,7 +13,7 @@ from tests.support.lab_call import alive
 from vtlab.host import ports, tools
 from vtlab.host.process_ledger import Ledger
 from vtlab.services import sample
-from vtlab.services.downstream import Downstream
+from vtlab.services.companions.downstream import Downstream
 
 
 @pytest.mark.timeout(240)

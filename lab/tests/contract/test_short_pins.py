@@ -41,7 +41,7 @@ class Pinned:
                     role="jvm",
                     log=folder / "jvm.log",
                     environment=tools.clean_environment(
-                        **process.where(chosen[0], chosen[1]), **variant.ENVIRONMENT["virtual"]
+                        **process.listen_environment(chosen[0], chosen[1]), **variant.ENVIRONMENT["virtual"]
                     ),
                 )
             )

@@ -17,10 +17,12 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import own_experiment, own_service
+from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.measuring import load_search
 from vtlab.model import experiment_files
+from vtlab.model.service_file import RequestLines, TryOptions, of_call
+from vtlab.planning import try_experiment
 from vtlab.runs import store
 from vtlab.runs.options import Options
 from vtlab.services import process
@@ -40,19 +42,19 @@ def tried(folder: Path, *more: str, request: str = REQUEST, **environment: str) 
 
 def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
     """A whole call in this process, with short windows and a search of one level; what it prints."""
-    described = own_experiment.experiment_of
+    described = try_experiment.experiment_of
     windows = stub(windows=WITHOUT_LIGHT_LOAD).windows
     monkeypatch.setattr(
-        own_experiment, "experiment_of", lambda asked: described(asked).model_copy(update={"windows": windows})
+        try_experiment, "experiment_of", lambda call: described(call).model_copy(update={"windows": windows})
     )
     monkeypatch.setattr(load_search, "WITHIN", 1.0)
     output = io.StringIO()
-    asked = own_experiment.of_call(Path(stub_with(folder, **environment)), [REQUEST], None, None, memory="64Mi")
+    call = of_call(Path(stub_with(folder, **environment)), RequestLines([REQUEST]), TryOptions(memory="64Mi"))
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            own_service.measure(asked, options, Console(file=output, width=200))
+            measure_service(call, options, Console(file=output, width=200))
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()

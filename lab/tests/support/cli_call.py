@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import cli
+from vtlab.commands import app as cli
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tests.support.lab_call import leftovers, only, verdict, vtlab
 from vtlab import shipped
 from vtlab.host import ports, tools
 from vtlab.model.experiment import Experiment
-from vtlab.services import own
+from vtlab.services import from_jar
 
 _FOLDER = shipped.ROOT / "lab" / "tests" / "foreign"
 KIOSK, SHOP = (_FOLDER / name / "target" / f"{name}.jar" for name in ("kiosk", "shop"))
@@ -52,7 +52,7 @@ def built(jar: Path) -> Path:
 def kiosk(folder: Path, **changes: Any) -> Experiment:
     """An experiment with the service on Jetty, as a look into its jar describes it."""
     path = folder / "kiosk.json"
-    service = own.of_jar(built(KIOSK), tools.find_java())
+    service = from_jar.service_from_jar(built(KIOSK), tools.find_java())
     path.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
     return tiny(service=str(path), **changes)
 

@@ -16,7 +16,8 @@ from vtlab.host import ports, server, tools
 from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.processes import Process
 from vtlab.host.server import Server
-from vtlab.services import downstream, process, sample
+from vtlab.services import process, sample
+from vtlab.services.companions import downstream
 
 APP = shipped.ROOT / "app"
 PACKAGE = "lab/virtualthreads/planted"
@@ -65,7 +66,7 @@ def slow_downstream(folder: Path, threads: int) -> Iterator[str]:
                     role="downstream",
                     log=folder / "downstream.log",
                     environment=tools.clean_environment(
-                        **process.where(chosen[0], chosen[1]), SERVER_TOMCAT_THREADS_MAX=str(threads)
+                        **process.listen_environment(chosen[0], chosen[1]), SERVER_TOMCAT_THREADS_MAX=str(threads)
                     ),
                 )
             )

@@ -25,7 +25,7 @@ from vtlab.model.records import Block
 from vtlab.planning import light_load, round_pacing
 from vtlab.planning.light_load import LoadedVariant
 from vtlab.planning.load_call import AS_PLANNED, LoadCall
-from vtlab.services import downstream
+from vtlab.services.companions import downstream
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 

@@ -11,7 +11,7 @@ import pytest
 from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import agent, ports
-from vtlab.services import own
+from vtlab.services import from_jar
 
 PAGE = """\
 # TYPE vtlab_agent_cpu_seconds_total counter
@@ -61,6 +61,6 @@ def test_the_meters_of_a_pool_stay_off_where_spring_opens_it_too_early() -> None
     assert register in agent.environment(1, None, {"SPRING_DATASOURCE_HIKARI_CONNECTIONTIMEOUT": "500"})
     environment = {"SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT": "500"}
     assert agent.environment(1, None, environment) == {agent.PORT: "1", "SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}
-    (remark,) = own.remarks(["PORT", *environment])
+    (remark,) = from_jar.environment_remarks(["PORT", *environment])
     assert remark.startswith("Spring takes SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT for a property of a connection")
     assert remark.endswith("Write SPRING_DATASOURCE_HIKARI_CONNECTIONTIMEOUT")

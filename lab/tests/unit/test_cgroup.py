@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import doctor
+from vtlab.doctor import local as doctor
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import cgroup_hierarchies
 from vtlab.host.cgroup import Cgroup

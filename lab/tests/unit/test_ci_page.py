@@ -12,8 +12,8 @@ import typer
 import yaml
 
 from tests.support.versions import REPOSITORY
-from vtlab import cli
 from vtlab.analysis import asserts
+from vtlab.commands import app as cli
 
 PAGE = (REPOSITORY / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 

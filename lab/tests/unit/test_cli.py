@@ -10,7 +10,8 @@ import pytest
 from tests.support import golden_files
 from tests.support.cli_call import call
 from tests.support.lab_call import TINY
-from vtlab import __main__, cli
+from vtlab import __main__
+from vtlab.commands import report
 from vtlab.errors import Interrupted
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -129,7 +130,7 @@ def test_every_error_has_its_exit_code(
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr(cli, "report_runs", fail)
+    monkeypatch.setattr(report, "report_runs", fail)
     done = call("report", "x")
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"vtlab: {message}")
@@ -140,6 +141,6 @@ def test_a_defect_is_raised_where_one_debugs(monkeypatch: pytest.MonkeyPatch) ->
         raise ZeroDivisionError
 
     monkeypatch.setenv("VTLAB_DEBUG", "1")
-    monkeypatch.setattr(cli, "report_runs", fail)
+    monkeypatch.setattr(report, "report_runs", fail)
     with pytest.raises(ZeroDivisionError):
         call("report", "x")

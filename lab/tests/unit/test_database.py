@@ -9,8 +9,8 @@ import pytest
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports
-from vtlab.services import database
-from vtlab.services.database import Access
+from vtlab.services.companions import database
+from vtlab.services.companions.database import Access
 
 
 class TestOneOfTheUsersOwn:

@@ -13,7 +13,7 @@ import typer
 from tests.support import picture
 from tests.support.cli_call import call
 from tests.support.versions import REPOSITORY
-from vtlab.cli import app
+from vtlab.commands.app import app
 from vtlab.model import experiment_files
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 

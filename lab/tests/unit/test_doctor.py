@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from vtlab import doctor, shipped
-from vtlab.doctor import Prerequisite
+from vtlab import shipped
+from vtlab.doctor import local
+from vtlab.doctor.prerequisite import Prerequisite, print_prerequisites
 from vtlab.host import tools
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
 
 def prerequisite(name: str, root: Path) -> Prerequisite:
-    (match,) = [candidate for candidate in doctor.prerequisites(root) if candidate.name == name]
+    (match,) = [candidate for candidate in local.prerequisites(root) if candidate.name == name]
     return match
 
 
@@ -32,7 +33,7 @@ def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: 
         assert companion.state.endswith(state)
         assert fix in companion.fix
         screen = io.StringIO()
-        doctor.examine([companion], Console(file=screen, width=1000))
+        print_prerequisites([companion], Console(file=screen, width=1000))
         assert screen.getvalue().startswith(f"absent   {name}:")
 
 
@@ -49,7 +50,7 @@ def test_an_installed_vtlab_asks_for_no_tool_that_builds_the_lab(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_checkout: bool
 ) -> None:
     monkeypatch.setattr(shipped, "IS_CHECKOUT", is_checkout)
-    names = {candidate.name for candidate in doctor.prerequisites(tmp_path)}
+    names = {candidate.name for candidate in local.prerequisites(tmp_path)}
     assert {"JDK", "k6", "Prometheus"} <= names
     assert ({"Maven", "Go", "Chromium"} <= names) == is_checkout
     assert ("Go" in names) == is_checkout

@@ -6,7 +6,7 @@ import pytest
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports
-from vtlab.services import downstream
+from vtlab.services.companions import downstream
 
 
 def test_the_users_own_is_taken_as_named(monkeypatch: pytest.MonkeyPatch) -> None:

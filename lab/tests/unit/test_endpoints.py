@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import jars
 from tests.support.cli_call import call
-from vtlab.model import own_file
+from vtlab.model import service_file
 from vtlab.model.endpoints import Endpoint, file_text, from_mappings, from_openapi
 
 OPENAPI: dict[str, Any] = {
@@ -94,7 +94,7 @@ def test_anything_else_tells_none(document: Any) -> None:
 def test_the_file_is_one_that_can_be_tried(endpoints: list[Endpoint], tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(file_text('a "jar".jar', endpoints, "its mappings"), encoding="utf-8")
-    file = own_file.read(path)
+    file = service_file.read(path)
     assert file.service == 'a "jar".jar'
     ready = [endpoint.line for endpoint in endpoints if not endpoint.unknown]
     assert [request.line for request in file.requests] == (ready or ["GET /"])
@@ -106,7 +106,7 @@ def test_every_key_that_the_file_comments_on_may_be_uncommented(tmp_path: Path) 
     written = text[:start] + text[start:].replace("  # - ", "  - ").replace("\n# ", "\n")
     path = tmp_path / "shop.yaml"
     path.write_text(written, encoding="utf-8")
-    file = own_file.read(path)
+    file = service_file.read(path)
     assert file.data == "owners.csv"
     assert file.between == "POST /test/reset"
     assert file.database == "mariadb"
@@ -125,7 +125,7 @@ def test_a_file_is_written_from_an_openapi_document(
     done = call("init", jar.relative_to(tmp_path), "--openapi", "api.json")
     assert done.code == 0, done
     assert "shop.yaml: 3 requests by api.json" in done.out
-    file = own_file.read(tmp_path / "shop.yaml")
+    file = service_file.read(tmp_path / "shop.yaml")
     assert (file.service, len(file.requests)) == ("target/shop-1.4.jar", 3)
     assert call("init", jar, "--openapi", tmp_path / "api.json", "--out", "target/b.yaml").code == 0
     header, *_ = (tmp_path / "target" / "b.yaml").read_text(encoding="utf-8").splitlines()

@@ -16,14 +16,19 @@ from rich.console import Console
 from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, services, shipped
+from vtlab import shipped
+from vtlab.commands.try_ import measure_service
+from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
+from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning.planned_runs import PlannedRun
+from vtlab.planning.try_experiment import experiment_of
 from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
-from vtlab.targets.kubernetes import cluster_prometheus, doctor, job, target
+from vtlab.services import builds
+from vtlab.targets.kubernetes import cluster_prometheus, job, target
 from vtlab.targets.kubernetes.api import labels, run_objects, watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, Right
@@ -410,13 +415,13 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:
-    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites_of_copies(SHOPS, "shop")}
     assert list(by_name) == ["cluster", "rights", "Deployment shop", "Prometheus (prometheus-operated:9090)"]
     assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
 
     namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
-    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites_of_copies(SHOPS, "shop")}
     for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
         assert str(right) in by_name["rights"].state
     for right in MONITORING_RIGHTS:
@@ -445,8 +450,7 @@ def test_the_roles_in_the_docs_are_what_copies_need() -> None:
 def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop", "jvm_flags": ["-Xss512k"]}', encoding="utf-8")
-    asked = own_experiment.of_call(file, ["GET /orders/17"], None, None, users=20)
-    experiment = own_experiment.experiment_of(asked)
+    experiment = experiment_of(of_call(file, RequestLines(["GET /orders/17"]), TryOptions(users=20)))
     assert isinstance(experiment.service, Service)
     assert experiment.service.deployment == "shop"
     assert experiment.limits.heap is None
@@ -458,10 +462,10 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
 ) -> None:
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
-    searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
+    searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
-        own_service.measure(searched, options, Console())
+        measure_service(searched, options, Console())
     assert "those of the copies went with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
@@ -474,7 +478,7 @@ def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path
     with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
         create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
-        services.version(SHOP)
+        builds.version(SHOP)
 
 
 def test_what_the_charts_runner_makes_goes_with_its_pod(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli_call import call
-from vtlab import cli
+from vtlab.commands import run
 from vtlab.errors import AssertionFailed, PrerequisiteMissing
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
@@ -73,8 +73,8 @@ def test_a_run_clears_it_and_fills_it_however_it_ends(
         if error:
             raise error
 
-    monkeypatch.setattr(cli, "create_runs", created)
-    monkeypatch.setattr(cli, "measure_and_report", measured)
+    monkeypatch.setattr(run, "create_runs", created)
+    monkeypatch.setattr(run, "measure_and_report", measured)
     done = call("run", "blocking", "--target", "kubernetes", "--config-map", "v", "--results", tmp_path)
     assert done.code == (1 if error else 0)
     assert patches == [("v", CLEARED), ("v", {"report.md": "the verdict"})]

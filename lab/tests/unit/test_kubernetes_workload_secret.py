@@ -12,7 +12,6 @@ import pytest
 from tests.unit.test_kubernetes_copies import MESSAGES, SHOPS, Namespace, measuring, namespace, started
 from tests.unit.test_kubernetes_job import log_of
 from tests.unit.test_kubernetes_manifests import EXPERIMENT
-from vtlab import services
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.k6 import user_script
 from vtlab.model import workload_files
@@ -22,6 +21,7 @@ from vtlab.model.workload import Workload
 from vtlab.prometheus.queries import Prometheus
 from vtlab.runs.create import resolve_cluster_ref
 from vtlab.runs.options import Options
+from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes import job, target
 from vtlab.targets.kubernetes.api import labels
 from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
@@ -203,7 +203,7 @@ def answer_of(status: int = 200, reason: str | None = None, **more: Any) -> Json
 
 def block_of(running: KubernetesTarget, experiment: Experiment) -> KubernetesBlock:
     pods = {name: {"metadata": {"name": name}} for name in experiment.variants}
-    return KubernetesBlock(running.site, ClusterStart(services.of(experiment), experiment, 1, 1, pods, []))
+    return KubernetesBlock(running.site, ClusterStart(resolve_service(experiment), experiment, 1, 1, pods, []))
 
 
 def preflight(

@@ -13,7 +13,7 @@ from maintain.reference import catalogue, commands, schemas, values
 from tests.support.versions import REPOSITORY
 from vtlab import errors
 from vtlab.catalogue.metrics import METRICS
-from vtlab.cli import app
+from vtlab.commands.app import app
 
 
 def leaves(document: dict[str, Any], path: str = "") -> Iterator[str]:

@@ -14,7 +14,8 @@ from rich.console import Console
 from tests.support import recorded
 from tests.support.cli_call import call
 from tests.unit.test_store import stored
-from vtlab import cli, reproductions
+from vtlab import reproductions
+from vtlab.commands.reproduce import reproduce
 from vtlab.errors import BadInput, LabError
 from vtlab.model import experiment_files, units
 from vtlab.model import publication as publications
@@ -280,7 +281,7 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
     monkeypatch.setattr("vtlab.reproductions.measure_and_report", lambda *_: [])
     monkeypatch.setattr("vtlab.reproductions.read", lambda _: reproductions.Reproductions([], []))
     monkeypatch.setattr(facts, "collect", lambda *_: RunFacts(versions={}, jvm_flags=[], machine={}))
-    cli.reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
+    reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
     (folder,) = tmp_path.glob("*-reproduce-*")
     manifests = {run.name: run.manifest for run in map(store.read, store.runs_in(folder))}
     rules = {name: (m.blocks, m.rule.precision if m.rule else None) for name, m in manifests.items()}
@@ -306,6 +307,6 @@ def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: py
     monkeypatch.setattr("vtlab.reproductions.create_runs", lambda *_: measured)
     monkeypatch.setattr("vtlab.reproductions.measure_and_report", lambda folder, *_: went_on.append(folder))
     with pytest.raises(LabError, match="JMH ended"):
-        cli.reproduce(["001"], root=measured.parent, seed=1)
+        reproduce(["001"], root=measured.parent, seed=1)
     assert went_on == [measured]
     assert (measured / "reproductions.md").is_file(), "the tables, before the error"

@@ -27,7 +27,7 @@ from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
 from vtlab.runs.report import describe_noise, refuse_invalid, report_runs
-from vtlab.services import database
+from vtlab.services.companions import database
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 

@@ -11,12 +11,13 @@ import pytest
 
 from tests.support import recorded
 from tests.support.experiments import stub
-from vtlab import services, shipped
+from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.process_ledger import Ledger
 from vtlab.model import experiment_files, service
-from vtlab.services import process, sample
+from vtlab.services import builds, process, sample
+from vtlab.services.resolve import resolve_service
 
 SAMPLE = sample.service()
 LEAST: dict[str, Any] = {"name": "mine", "command": ["./serve"], "readiness": "/ready", "metrics": "/metrics"}
@@ -46,11 +47,11 @@ def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path, monk
 
 def test_an_experiment_measures_the_sample_application_unless_it_names_another() -> None:
     plain = recorded.experiment()
-    assert services.of(plain) == SAMPLE
-    assert services.of(plain.model_copy(update={"service": "sample"})) == SAMPLE
-    assert services.of(stub()).name == "stub"
+    assert resolve_service(plain) == SAMPLE
+    assert resolve_service(plain.model_copy(update={"service": "sample"})) == SAMPLE
+    assert resolve_service(stub()).name == "stub"
     with pytest.raises(BadInput, match="unknown service 'other'"):
-        services.of(plain.model_copy(update={"service": "other"}))
+        resolve_service(plain.model_copy(update={"service": "other"}))
 
 
 def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: P
     named = tmp_path / "e.json"
     document = recorded.experiment().document() | {"name": "e", "service": "mine.json"}
     named.write_text(json.dumps(document), encoding="utf-8")
-    loaded = services.of(experiment_files.load(str(named), tmp_path))
+    loaded = resolve_service(experiment_files.load(str(named), tmp_path))
     assert (loaded.name, loaded.directory) == ("mine", str(tmp_path / "bin"))
 
 
@@ -131,17 +132,17 @@ def test_the_sample_is_told_of_its_companions_as_spring_names_them() -> None:
 
 def test_a_build_is_told_by_its_content(tmp_path: Path) -> None:
     mine = service.load(file(tmp_path))
-    with_nothing = services.version(mine)
+    with_nothing = builds.version(mine)
     (tmp_path / "serve").write_text("a", encoding="utf-8")
-    built = services.version(mine)
+    built = builds.version(mine)
     assert built != with_nothing
     assert built.startswith("mine (")
     jar = mine.model_copy(update={"command": None, "jar": "absent.jar"})
     with pytest.raises(PrerequisiteMissing, match="the service mine cannot be read"):
-        services.version(jar)
+        builds.version(jar)
     image = mine.model_copy(update={"command": None, "image": "registry/mine"})
     with pytest.raises(BadInput, match="runs in a cluster only"):
-        services.version(image)
+        builds.version(image)
 
 
 def launch(tmp_path: Path, ledger: Ledger, **changes: Any) -> process.Launch:
@@ -192,4 +193,4 @@ def test_each_variant_of_a_foreign_service_starts_in_an_empty_folder(tmp_path: P
 
 
 def test_a_service_whose_probes_are_on_its_own_port_is_told_of_no_other() -> None:
-    assert process.where(5, 5) == {"SERVER_ADDRESS": "127.0.0.1", "SERVER_PORT": "5"}
+    assert process.listen_environment(5, 5) == {"SERVER_ADDRESS": "127.0.0.1", "SERVER_PORT": "5"}

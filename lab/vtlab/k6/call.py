@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
-from vtlab.model import validation, variables, workload_files
+from vtlab.host import variables
+from vtlab.model import validation, workload_files
 from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load_call import LoadCall

@@ -20,6 +20,7 @@ from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block, Trial
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import CallPacing, LoadCall
+from vtlab.planning.try_experiment import WARM_UP_USERS
 from vtlab.report.words import figures
 from vtlab.targets.protocol import StartedBlock
 
@@ -33,10 +34,8 @@ MANY_ROUNDS = 10
 LONGEST_ROUND, UNKNOWN_ROUND = 20.0, 0.25
 #: Answers to a single user that tell its throughput, wherever the window cuts its rounds.
 ENOUGH_ANSWERS = 5
-#: Users that warm the pair up at first, and rounds of warm-up cycles under the limit: two where one is judged by the
-#: other, one after a part with more CPU. More users might break a variant before any level is measured: higher levels
-#: have a cycle before them.
-WARM_UP_USERS, WARM_UP_CYCLES, AFTER_RAISED = 64, 2, 1
+#: Rounds of warm-up cycles under the limit: two where one is judged by the other, one after a part with more CPU.
+WARM_UP_CYCLES, AFTER_RAISED = 2, 1
 #: Seconds of the warm-up after which no further cycles begin for the JIT compilers, and of its part with more CPU.
 WARM_UP_WITHIN, RAISED_WITHIN = 45.0, 30.0
 

@@ -14,12 +14,12 @@ SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def read(path: Path) -> Any:
-    """What the file holds, by its suffix; BadInput, with the place, where that is not JSON or YAML."""
+    """Reads the document in a file, by its suffix; BadInput, with the place, where that is not JSON or YAML."""
     return parse(read_text(path), str(path), is_yaml=path.suffix != ".json")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; BadInput where it cannot be read."""
+    """Reads the text of a file; BadInput where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -29,8 +29,8 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, where: str, is_yaml: bool = False) -> Any:
-    """The document in ``text``; BadInput names the line and the file (``where``). The message does not repeat the text,
-    which may hold a password."""
+    """Parses the document in ``text``; BadInput names the line and the file (``where``). The message does not repeat
+    the text, which may hold a password."""
     if not is_yaml:
         try:
             return json.loads(text)

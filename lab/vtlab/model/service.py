@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import documents, validation, variables
+from vtlab.errors import BadInput
+from vtlab.model import documents, validation
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
@@ -19,7 +18,8 @@ Need = Literal["database", "downstream", "jdk21"]
 Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]
 #: In the environment of a companion: a database that a variant has alone.
 OWN_DATABASE = "{address}"
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+#: Pattern of the name of an environment variable.
+VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
 
 
@@ -82,7 +82,7 @@ class Service(BaseModel):
     metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")] = "/metrics"
     environment: Annotated[dict[str, str], Field(description="for every variant")] = {}
     environment_from: Annotated[
-        list[Annotated[str, Field(pattern=f"^{_VARIABLE}$")]],
+        list[Annotated[str, Field(pattern=f"^{VARIABLE}$")]],
         Field(description="variables of vtlab's own environment that every variant gets: values that no file may hold"),
     ] = []
     environment_file: Annotated[
@@ -121,7 +121,7 @@ class Service(BaseModel):
 
     @property
     def is_copied(self) -> bool:
-        """Whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
+        """Tells whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
         return bool(self.image or self.deployment)
 
     @property
@@ -129,28 +129,12 @@ class Service(BaseModel):
         """Where the jar is; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
-    def beside(self, file: Path) -> Service:
-        """The service as a file describes it, its directory absolute."""
+    def with_absolute_directory(self, file: Path) -> Service:
+        """Returns the service as a file describes it, its directory absolute."""
         return self.model_copy(update={"directory": str((file.parent / self.directory).resolve())})
 
-    def given_environment(self) -> dict[str, str]:
-        """What the service gets of vtlab's environment and of its file: values that no record may hold.
-
-        PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that
-        is no NAME=VALUE.
-        """
-        values = variables.known()
-        missing = [name for name in self.environment_from if name not in values]
-        if missing:
-            raise PrerequisiteMissing(
-                f"the service {self.name} needs {', '.join(missing)}, which vtlab's environment lacks",
-                "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
-            )
-        lines = _environment_lines(Path(self.directory, self.environment_file)) if self.environment_file else {}
-        return lines | {name: values[name] for name in self.environment_from}
-
     def companion_environment(self, need: Need, **values: str) -> dict[str, str]:
-        """What tells a variant where a companion is. BadInput where the service has no way to be told."""
+        """Returns what tells a variant where a companion is. BadInput where the service has no way to be told."""
         if need not in self.companions:
             raise BadInput(
                 f"the service {self.name} does not say how a variant is told where its {need} is",
@@ -160,42 +144,19 @@ class Service(BaseModel):
 
     @property
     def has_own_databases(self) -> bool:
-        """Whether each variant has a database of its own."""
+        """Tells whether each variant has a database of its own."""
         return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
 
 
-def _environment_lines(file: Path) -> dict[str, str]:
-    """NAME=VALUE of each line that is neither empty nor a comment; of a YAML or JSON file its key ``env``. A message
-    names the line, never its text."""
-    if file.suffix in documents.SUFFIXES:
-        document = documents.read(file)
-        return dict(document["env"]) if isinstance(document, dict) and isinstance(document.get("env"), dict) else {}
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not valid UTF-8"
-        raise PrerequisiteMissing(f"cannot read the environment file {file}: {why}", "name another file") from None
-    environment = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if not equals or not re.fullmatch(_VARIABLE, name):
-            raise BadInput(f"{file}, line {number}: not NAME=VALUE", "write one variable a line, comments after #")
-        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-        environment[name] = value[1:-1] if quoted else value
-    return environment
-
-
 def load(path: Path) -> Service:
-    """The service in a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
+    """Loads the service from a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
     try:
         service = Service.model_validate(documents.read(path))
     except ValidationError as error:
         raise BadInput(f"{path}: {validation.wrong_keys(error, 'the file')}", "correct the file") from None
-    return service.beside(path)
+    return service.with_absolute_directory(path)
 
 
 def schema() -> str:
-    """The JSON Schema of a service, as committed in ``lab/service.schema.json``."""
+    """Writes the JSON Schema of a service, as committed in ``lab/service.schema.json``."""
     return json.dumps(Service.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vtlab import services
 from vtlab.analysis import asserts
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import BadInput
@@ -23,6 +22,7 @@ from vtlab.planning import planned_runs
 from vtlab.runs import facts, store
 from vtlab.runs.options import Options
 from vtlab.services import sample
+from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.copies import reference
 
@@ -47,36 +47,62 @@ class _Call:
         return f"{self.started:%Y%m%dT%H%M%SZ}-{name}"
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Facts of an experiment that can be measured, and what a cluster measures it by."""
+
+    facts: RunFacts
+    #: None is this machine.
+    cluster_ref: ReleaseRef | None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search for the load of a run: where it was stored, what it measured, and with what."""
+
+    folder: Path
+    curve: Curve
+    prepared: Prepared
+
+
 def create_runs(
-    planned: Sequence[planned_runs.PlannedRun],
-    options: Options,
-    label: str,
-    folder: Path | None = None,
-    curve: Curve | None = None,
+    planned: Sequence[planned_runs.PlannedRun], options: Options, label: str, folder: Path | None = None
 ) -> Path:
     """Creates the folder of a call with one results directory per run; returns it.
 
-    A single run's results directory is the folder itself. ``folder``, where it is there already; ``curve``, what the
-    load was chosen by.
+    A single run's results directory is the folder itself. ``folder``: the folder, else it is named by ``label``.
     """
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
     if not options.cluster:
         operating_system.refuse_other_than_linux()
-    clusters = [resolve_cluster_ref(run.experiment, options) for run in planned]
-    if not options.cluster:
-        train_sample(run.experiment for run in planned)
-    facts_of_runs = [
-        facts.collect(run.experiment, cluster_ref, not options.no_cpu_limit)
-        for run, cluster_ref in zip(planned, clusters, strict=True)
-    ]
-    seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
-    call = _Call(options, datetime.now(UTC), seed, _rule(planned, options), publication.load(), curve)
+        train_sample([run.experiment for run in planned], options.java_home)
+    prepared = [prepare(run.experiment, options) for run in planned]
+    call = _call(planned, options)
     folder = folder or options.root / call.run_id(label)
-    for run, run_facts, cluster_ref in zip(planned, facts_of_runs, clusters, strict=True):
+    for run, run_prepared in zip(planned, prepared, strict=True):
         run_folder = folder if len(planned) == 1 else folder / run.name
-        store.create(run_folder, _manifest(run, run_facts, cluster_ref, call))
+        store.create(run_folder, _manifest(run, run_prepared, call))
     return folder
+
+
+def create_searched_run(experiment: Experiment, options: Options, searched: Searched) -> None:
+    """Creates the results directory of a run whose load was searched, in the folder of the search."""
+    run = planned_runs.PlannedRun(experiment.name, experiment)
+    call = _call([run], options, searched.curve)
+    store.create(searched.folder, _manifest(run, searched.prepared, call))
+
+
+def prepare(experiment: Experiment, options: Options) -> Prepared:
+    """Collects the facts of an experiment. PrerequisiteMissing or BadInput where this machine, or the cluster, cannot
+    measure it."""
+    cluster_ref = resolve_cluster_ref(experiment, options)
+    return Prepared(facts.collect(experiment, cluster_ref, not options.no_cpu_limit, options.java_home), cluster_ref)
+
+
+def _call(planned: Sequence[planned_runs.PlannedRun], options: Options, curve: Curve | None = None) -> _Call:
+    seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
+    return _Call(options, datetime.now(UTC), seed, _rule(planned, options), publication.load(), curve)
 
 
 def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef | None:
@@ -85,7 +111,7 @@ def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef 
     if not options.cluster:
         return None
     _refuse_other_services(experiment)
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if not service.is_copied:
         _refuse_other_workloads(experiment)
     _refuse_between(experiment)
@@ -93,21 +119,14 @@ def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef 
     return reference.for_service(options.cluster.with_context(), copying, service)
 
 
-def refuse_unmeasurable(experiment: Experiment, cluster_ref: ReleaseRef | None, options: Options) -> None:
-    """Raises PrerequisiteMissing or BadInput where this machine, or the cluster, cannot run the experiment."""
-    facts.collect(experiment, cluster_ref, not options.no_cpu_limit)
-
-
-def train_sample(experiments: Iterable[Experiment]) -> None:
+def train_sample(experiments: Sequence[Experiment], java_home: str | None = None) -> None:
     """Trains the sample application's AOT cache, if any of the experiments needs it and none fits."""
     if any(experiment.service in (None, sample.NAME) for experiment in experiments):
-        sample.train(tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
+        sample.train(tools.find_java(java_home), lambda text: print(f"vtlab: {text}", file=sys.stderr))
 
 
-def _manifest(
-    run: planned_runs.PlannedRun, run_facts: RunFacts, cluster_ref: ReleaseRef | None, call: _Call
-) -> Manifest:
-    options = call.options
+def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> Manifest:
+    options, run_facts, cluster_ref = call.options, prepared.facts, prepared.cluster_ref
     fixed = run.blocks or options.blocks
     blocks = fixed or call.rule.looks[-1]
     return Manifest(
@@ -143,7 +162,7 @@ def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> Seque
 
 
 def _refuse_other_services(experiment: Experiment) -> None:
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if experiment.service not in (None, sample.NAME) and not service.is_copied:
         raise BadInput(
             f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",

@@ -9,54 +9,58 @@ import sys
 import tempfile
 from pathlib import Path
 
-from vtlab import __version__, services, shipped
+from vtlab import __version__, shipped
 from vtlab.errors import BadInput
-from vtlab.host import machine, tools
+from vtlab.host import machine, tools, variables
 from vtlab.host.tools import Java
 from vtlab.k6 import user_script
-from vtlab.model import variables, workload_files
+from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import NO_COMMIT, RunFacts
 from vtlab.model.service import Service
-from vtlab.services import companions, process
+from vtlab.services import builds, inspection, process
+from vtlab.services.companions import companion_services
+from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.copies import facts
 from vtlab.targets.kubernetes.release import facts as release
 
 
-def collect(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> RunFacts:
+def collect(
+    experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool, java_home: str | None = None
+) -> RunFacts:
     """Collects what the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it
-    cannot."""
+    cannot. ``java_home``: the directory of the JDK; that of this machine if None."""
     _refuse_unreadable_workload(experiment)
-    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
+    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited, java_home)
 
 
-def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, str]:
+def versions(experiment: Experiment, cluster: ReleaseRef | None, java_home: str | None = None) -> dict[str, str]:
     """Collects the versions of everything that runs the experiment in the cluster, or on this machine; errors as of
     ``collect``."""
-    return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment)
+    return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment, java_home)
 
 
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if cluster.copying:
         return facts.collect(cluster, service, experiment)
     return release.collect(cluster, service, experiment)
 
 
-def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
+def _facts_here(experiment: Experiment, cpu_limited: bool, java_home: str | None) -> RunFacts:
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     return RunFacts(
-        versions=_versions_here(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
+        versions=_versions_here(experiment, java_home),
+        jvm_flags=process.common_jvm_flags(service, experiment, _javas(service, experiment, java_home), cpu_limited),
         machine=machine.describe(),
-        inspection=services.look(service),
+        inspection=inspection.inspect_if_possible(service),
     )
 
 
@@ -70,24 +74,24 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
             user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
 
 
-def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
+def _javas(service: Service, experiment: Experiment, java_home: str | None) -> dict[str, Java]:
     """Returns the JDK of each variant of a service that is a jar."""
     if not service.jar:
         return {}
-    default = tools.find_java()
+    default = tools.find_java(java_home)
     return {name: process.java_of(experiment, name, default) for name in experiment.variants}
 
 
-def _versions_here(experiment: Experiment) -> dict[str, str]:
+def _versions_here(experiment: Experiment, java_home: str | None) -> dict[str, str]:
     """Collects the versions of everything that runs the experiment here; PrerequisiteMissing or BadInput where
     something is unavailable."""
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     return {
         "vtlab": __version__,
-        **tools.versions(),
-        "app": services.version(service),
-        **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
-        **companions.versions(experiment.needs),
+        **tools.versions(java_home),
+        "app": builds.version(service),
+        **{f"app of {name}": build for name, build in builds.other_builds(experiment, service).items()},
+        **companion_services.versions(experiment.needs),
         **workload_files.versions(experiment.workload),
     }
 

@@ -24,6 +24,7 @@ from vtlab.report.words import block_counts
 from vtlab.runs import facts, store
 from vtlab.runs.create import train_sample
 from vtlab.runs.estimates import may_take_longer, remaining_block_seconds
+from vtlab.runs.options import Options
 from vtlab.runs.publish import publish_verdicts
 from vtlab.runs.report import report_runs
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
@@ -32,8 +33,10 @@ from vtlab.targets.local.target import LocalOptions, local_target
 from vtlab.targets.protocol import Target
 
 
-def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
+def measure_and_report(folder: Path, root: Path, console: Console, java_home: str | None = None) -> list[Analysis]:
     """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
+
+    ``java_home``: the directory of their JDK; that of this machine if None.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
@@ -44,9 +47,9 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     for line in process_ledger.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
-        _refuse_other_parts(run)
+        _refuse_other_parts(run, java_home)
     try:
-        invalid = _measure_runs(runs, root, console)
+        invalid = _measure_runs(runs, root, console, java_home)
     except Interrupted as error:
         message = f"{error.message}; every finished block is kept in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
@@ -82,26 +85,37 @@ class TargetSite:
     cluster_ref: ReleaseRef | None
     cpu_limited: bool
     prometheus_port: int | None = None
+    #: A JDK's directory; None is that of this machine.
+    java_home: str | None = None
+
+    @classmethod
+    def of_search(cls, folder: Path, cluster_ref: ReleaseRef | None, options: Options) -> TargetSite:
+        """Describes the target of a search, whose samples are not those of the run in the same folder."""
+        run_id = f"{folder.name}_search" if cluster_ref else folder.name
+        return cls(folder, options.root, run_id, cluster_ref, not options.no_cpu_limit, java_home=options.java_home)
 
 
 def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContextManager[Target]:
     """Opens this machine or a cluster as a target; ``say`` tells the user what a pre-flight shows."""
     if site.cluster_ref:
         return kubernetes_target(site.folder, site.root, site.cluster_ref, site.run_id, say)
-    options = LocalOptions(no_cpu_limit=not site.cpu_limited, prometheus_port=site.prometheus_port, run_id=site.run_id)
+    options = LocalOptions(
+        no_cpu_limit=not site.cpu_limited, prometheus_port=site.prometheus_port, run_id=site.run_id, java=site.java_home
+    )
     return local_target(site.folder, site.root, options, say)
 
 
-def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console) -> InvalidRun | None:
+def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console, java_home: str | None) -> InvalidRun | None:
     """Measures what each run lacks; returns the first error of a run that was given up. The others go on."""
     remaining = {folder: remaining_block_seconds(folder, run) for folder, run in runs.items()}
     is_least = any(map(may_take_longer, runs.values()))
     invalid: InvalidRun | None = None
     # The jar may have been built anew since the run began.
-    train_sample(r.experiment for r in runs.values() if r.manifest.target == "local" and run_status.blocks_left(r))
+    local = [run for run in runs.values() if run.manifest.target == "local" and run_status.blocks_left(run)]
+    train_sample([run.experiment for run in local], java_home)
     with Progress(console, [seconds for blocks in remaining.values() for seconds in blocks], is_least) as progress:
         for folder, run in runs.items():
-            with open_target(_site(folder, root, run.manifest), progress.say) as target:
+            with open_target(_site(folder, root, run.manifest, java_home), progress.say) as target:
                 measurement = _Measurement(folder, run, target, progress)
                 try:
                     measurement.measure()
@@ -112,9 +126,11 @@ def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console) -> Inv
     return invalid
 
 
-def _site(folder: Path, root: Path, manifest: Manifest) -> TargetSite:
+def _site(folder: Path, root: Path, manifest: Manifest, java_home: str | None) -> TargetSite:
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
-    return TargetSite(folder, root, manifest.run_id, cluster_ref, manifest.cpu_limited, manifest.prometheus_port)
+    return TargetSite(
+        folder, root, manifest.run_id, cluster_ref, manifest.cpu_limited, manifest.prometheus_port, java_home
+    )
 
 
 class _Measurement:
@@ -220,11 +236,11 @@ class _Measurement:
             )
 
 
-def _refuse_other_parts(run: Run) -> None:
+def _refuse_other_parts(run: Run, java_home: str | None) -> None:
     """Raises BadInput when a run would resume with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
-    now = facts.versions(run.experiment, cluster_ref)
+    now = facts.versions(run.experiment, cluster_ref, java_home)
     changed = [
         f"{name} was {manifest.versions.get(name)}, is {now[name]}"
         for name in now

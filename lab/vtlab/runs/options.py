@@ -15,12 +15,14 @@ from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 class Options:
     """What the user asked for, beyond the experiments."""
 
-    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.sequential``).
+    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.statistics.sequential``).
     blocks: int | None
     seed: int | None
     #: The folder in which the results directories are made.
     root: Path
     no_cpu_limit: bool
+    #: The directory of the JDK; None is that of this machine.
+    java_home: str | None = None
     #: The cluster to measure in; None is this machine.
     cluster: ReleaseRef | None = None
     #: What copies of a service need there; None: what fits the chart.

@@ -1,4 +1,4 @@
-"""A look at a service before its start: what its jar is made of, and whether vtlab can measure it."""
+"""The inspection of a service before its start: what its jar holds, and whether vtlab can measure it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from vtlab.errors import BadInput
 from vtlab.host.tools import Java
 from vtlab.model.inspection import Inspection, Library, Server
 from vtlab.model.maven import Version
+from vtlab.model.service import Service
 from vtlab.services import jar, jar_settings
 from vtlab.services.jar import Jar
 
@@ -17,7 +18,7 @@ _SERVERS: dict[str, Server] = {"tomcat-embed-core": "tomcat", "jetty-server": "j
 
 
 def inspect(path: Path, java: Java | None = None) -> Inspection:
-    """What the jar at ``path`` is made of, without starting it.
+    """Inspects the jar at ``path`` without starting it.
 
     ``java``: the JDK that would run it. BadInput, which says what to do, where vtlab cannot measure it: no jar, no
     Spring Boot of at least 3.2, no Tomcat or Jetty, or classes for a newer Java than ``java``.
@@ -43,8 +44,18 @@ def inspect(path: Path, java: Java | None = None) -> Inspection:
     )
 
 
+def inspect_if_possible(service: Service) -> Inspection | None:
+    """Inspects the service's jar; None for a service without one, or whose jar vtlab could tell nothing of."""
+    if service.jar_path is None:
+        return None
+    try:
+        return inspect(service.jar_path)
+    except BadInput:
+        return None
+
+
 def _boot(read: Jar) -> str | None:
-    """The version of Spring Boot; None for a shaded jar, which does not tell it. BadInput without Spring Boot."""
+    """Finds the version of Spring Boot; None for a shaded jar, which does not tell it. BadInput without Spring Boot."""
     library = _find(read, "spring-boot")
     version = read.manifest.get("Spring-Boot-Version") or (library.version if library else "")
     if version or "org/springframework/boot/SpringApplication.class" in read.names:
@@ -64,7 +75,7 @@ def _refuse_old_boot(path: Path, boot: str | None) -> None:
 
 
 def _server(read: Jar, settings: dict[str, str]) -> tuple[Server, str]:
-    """The embedded server and its version. BadInput where requests have no thread each, or there is no server."""
+    """Finds the embedded server and its version. BadInput where requests have no thread each, or there is no server."""
     reactive = _has(read, "spring-webflux") and not _has(read, "spring-webmvc", "jersey-container-servlet-core")
     kind = next((v for k, v in settings.items() if k.endswith(("application-type", "applicationType"))), "").lower()
     if kind == "reactive" or (reactive and kind != "servlet"):

@@ -26,7 +26,7 @@ _EXECUTABLE = (
 
 @dataclass(frozen=True)
 class Jar:
-    """What a jar holds, as far as a look needs it."""
+    """The contents of a jar, as far as an inspection needs them."""
 
     path: Path
     manifest: Mapping[str, str]
@@ -40,7 +40,7 @@ class Jar:
 
 
 def read(path: Path) -> Jar:
-    """The jar at ``path``. BadInput where there is none, or where it is not what ``java -jar`` starts."""
+    """Reads the jar at ``path``. BadInput where there is none, or where it is not what ``java -jar`` starts."""
     _refuse_no_archive(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -106,7 +106,7 @@ def _is_war(names: list[str]) -> bool:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """The main section of a manifest; a line that begins with a space continues the one before."""
+    """Parses the main section of a manifest; a line that begins with a space continues the one before."""
     section = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))[0].replace("\n ", "")
     pairs = (line.split(": ", 1) for line in section.split("\n") if ": " in line)
     return {name: value.strip() for name, value in pairs}
@@ -136,7 +136,7 @@ def _libraries(
 
 
 def _library(file_name: str, data: bytes) -> Library:
-    """A library by the name of its jar; its group and a missing version by what the jar holds.
+    """Describes a library by the name of its jar; its group and a missing version by what the jar holds.
 
     A jar may hold the ``pom.properties`` of others, which it shades: only the one of the artifact counts.
     """
@@ -170,8 +170,8 @@ def _of_pom(text: str) -> Library:
 def _java(
     archive: zipfile.ZipFile, names: list[str], classes: str, packaging: Packaging, manifest: Mapping[str, str]
 ) -> int:
-    """The Java release that the service's classes need. Of a shaded jar that of its main class: the others are mostly
-    libraries, some of which have classes for newer releases that nobody loads."""
+    """Returns the Java release that the service's classes need. Of a shaded jar that of its main class: the others are
+    mostly libraries, some of which have classes for newer releases that nobody loads."""
     if packaging == "shaded":
         class_files = [manifest["Main-Class"].replace(".", "/") + ".class"]
     else:

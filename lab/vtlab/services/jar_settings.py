@@ -32,8 +32,8 @@ KEPT = (
 
 
 def read(files: Mapping[str, str]) -> dict[str, str]:
-    """The settings that are kept of these files, by name. Those in ``config/`` override, and properties override YAML:
-    the order of Spring Boot."""
+    """Reads the settings that are kept of these files, by name. Those in ``config/`` override, and properties override
+    YAML: the order of Spring Boot."""
     settings: dict[str, str] = {}
     for name in sorted(files, key=lambda name: (name.startswith("config/"), name.endswith(".properties"))):
         pairs = _properties(files[name]) if name.endswith(".properties") else _yaml(files[name])
@@ -76,5 +76,6 @@ def _flat(node: object, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _is_of_a_profile(key: str) -> bool:
-    """Whether a document with this setting counts under a profile only; ``spring.profiles.active`` chooses profiles."""
+    """Tells whether a document with this setting counts under a profile only; ``spring.profiles.active`` chooses
+    profiles."""
     return uniform(key).startswith("spring.config.activate.") or uniform(key) == "spring.profiles"

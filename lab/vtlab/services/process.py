@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
-from vtlab import services
 from vtlab.errors import BlockFault
 from vtlab.host import agent, archives, ports, server, tools, usage
 from vtlab.host.cgroup import Cgroup
@@ -23,6 +22,7 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import processors
+from vtlab.services.environment import variant_environment
 
 #: Seconds until a variant must be ready; a service of the reader's own may load much first.
 READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
@@ -33,8 +33,8 @@ _OUT_OF_HEAP = 3
 
 
 def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float | None = None) -> list[str]:
-    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``cpu`` its CPU limit, ``heap``
-    None what the JVM or the service's flags choose."""
+    """Returns the command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``cpu`` its CPU limit,
+    ``heap`` None what the JVM or the service's flags choose."""
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
     counted = processors.fixing(service.jvm_flags, cpu) if cpu else []
     aot = [f"-XX:AOTCache={cache}"] if cache else []
@@ -42,14 +42,16 @@ def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float
 
 
 def java_of(experiment: Experiment, variant: str, default: Java) -> Java:
-    """The JDK of a variant: by the major version that it names, else the run's. PrerequisiteMissing where it is not
-    here."""
+    """Finds the JDK of a variant: by the major version that it names, else the run's. PrerequisiteMissing where it is
+    not here."""
     major = experiment.properties_of(variant).java
     return default if major is None else tools.find_java(str(major))
 
 
-def jvm_flags_of(service: Service, experiment: Experiment, javas: Mapping[str, Java], cpu_limited: bool) -> list[str]:
-    """The flags that a run's manifest names; none where the service is no jar. ``javas``: by variant."""
+def common_jvm_flags(
+    service: Service, experiment: Experiment, javas: Mapping[str, Java], cpu_limited: bool
+) -> list[str]:
+    """Returns the flags that a run's manifest names; none where the service is no jar. ``javas``: by variant."""
     if not service.jar:
         return []
     limits = experiment.limits
@@ -58,21 +60,21 @@ def jvm_flags_of(service: Service, experiment: Experiment, javas: Mapping[str, J
 
 
 def common_cache(service: Service, experiment: Experiment, javas: Mapping[str, Java]) -> Path | None:
-    """The ahead-of-time cache from which every variant can start; None where there is none: with several builds or JDKs
-    no variant has one, as those that had would be ready sooner."""
+    """Finds the ahead-of-time cache from which every variant can start; None where there is none: with several builds
+    or JDKs no variant has one, as those that had would be ready sooner."""
     builds = {name: jar_of(service, experiment, name) for name in javas}
     caches = {archives.find(jar, javas[name]) for name, jar in builds.items() if jar}
     return caches.pop() if len(caches) == 1 else None
 
 
 def jar_of(service: Service, experiment: Experiment, variant: str) -> Path | None:
-    """The jar that a variant runs from: the service's, or another build; None for a service without one."""
+    """Returns the jar that a variant runs from: the service's, or another build; None for a service without one."""
     other = experiment.properties_of(variant).jar
     return Path(service.directory, other) if other and service.jar else service.jar_path
 
 
-def where(port: int, management: int) -> dict[str, str]:
-    """The environment that tells a service where to listen, on the loopback interface."""
+def listen_environment(port: int, management: int) -> dict[str, str]:
+    """Returns the environment that tells a service where to listen, on the loopback interface."""
     environment = {"SERVER_ADDRESS": ports.HOST, "SERVER_PORT": str(port)}
     if management != port:
         # Spring refuses an address for its management where that is on the same port.
@@ -82,7 +84,7 @@ def where(port: int, management: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Launch:
-    """What the variants of a block have in common."""
+    """The common part of a block's variants."""
 
     service: Service
     experiment: Experiment
@@ -103,7 +105,7 @@ class Launch:
     agent: Path | None = None
 
     def command(self, variant: str) -> list[str]:
-        """The command line of a variant."""
+        """Returns the command line of a variant."""
         jar = self._jars.get(variant)
         if jar is None:
             return list(self.service.command or ())
@@ -117,7 +119,7 @@ class Launch:
         return {name: jar_of(self.service, self.experiment, name) for name in self.javas}
 
     def jvm_flags(self, variant: str) -> list[str]:
-        """The flags of a variant's JVM, without the agent's; none of a service that is no jar."""
+        """Returns the flags of a variant's JVM, without the agent's; none of a service that is no jar."""
         if self._jars.get(variant) is None:
             return []
         cache = common_cache(self.service, self.experiment, self.javas)
@@ -128,38 +130,38 @@ class Launch:
         ]
 
     def attached(self, variant: str) -> Path | None:
-        """The agent's jar, where a variant's JVM gets it once it runs: one that has the agent from its start refuses an
-        archive of classes that was made without it."""
+        """Returns the agent's jar, where a variant's JVM gets it once it runs: one that has the agent from its start
+        refuses an archive of classes that was made without it."""
         return self.agent if self.service.jar and archives.named(self.all_flags(variant)) else None
 
     def processors(self, variant: str) -> int:
-        """What a variant's JVM is to count: what its flags say, or its CPU limit in whole cores."""
+        """Returns the processors that a variant's JVM must count: by its flags, or its CPU limit in whole cores."""
         flags = self.all_flags(variant) if self.service.jar else []
         return processors.counted(flags, self.experiment.limits.cpu)
 
     def all_flags(self, variant: str) -> list[str]:
-        """The flags of a variant's JVM by its command line and by its environment, without the agent's."""
-        given = services.environment(self.service, self.experiment, variant)
-        return [*processors.flags_in(given), *self.jvm_flags(variant)]
+        """Returns the flags of a variant's JVM by its command line and by its environment, without the agent's."""
+        environment = variant_environment(self.service, self.experiment, variant)
+        return [*processors.flags_in(environment), *self.jvm_flags(variant)]
 
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
-        """The whole environment of a variant: nothing of the caller's that the service would read. No setting of the
-        experiment overrides where companions and ports are."""
+        """Returns the whole environment of a variant: nothing of the caller's that the service would read. No setting
+        of the experiment overrides where companions and ports are."""
         environment = {
-            **services.environment(self.service, self.experiment, variant),
+            **variant_environment(self.service, self.experiment, variant),
             **self.companions,
             **self.databases.get(variant, {}),
         }
         if self.agent is None:
-            return clean_environment(**environment | where(port, management))
+            return clean_environment(**environment | listen_environment(port, management))
         # Its management stays on the port of its requests: two copies would fight for one of its own choice.
-        environment |= where(port, port) | {"MANAGEMENT_SERVER_PORT": str(port)}
+        environment |= listen_environment(port, port) | {"MANAGEMENT_SERVER_PORT": str(port)}
         jar = None if self.service.jar else self.agent
         return clean_environment(**{**environment, **agent.environment(management, jar, environment)})
 
     def folder(self, variant: str) -> Path | None:
-        """Where a variant starts: a command in its own folder, a service with the agent in an empty one, as two copies
-        must not share the files of an embedded database."""
+        """Returns the folder in which a variant starts: a command in its own folder, a service with the agent in an
+        empty one, as two copies must not share the files of an embedded database."""
         if self.service.command:
             return Path(self.service.directory)
         if self.agent is None:
@@ -208,7 +210,7 @@ class VariantProcess:
         return f"{ports.HOST}:{self.server.ports[-1]}"
 
     def end(self) -> str | None:
-        """How it ended, in words that complete "it fails: …"; None while it runs."""
+        """Describes how it ended, in words that complete "it fails: …"; None while it runs."""
         how = self.process.exit_description()
         return None if how is None else self._reason(self.process) or f"it ended with {how}"
 
@@ -219,19 +221,19 @@ class VariantProcess:
         return java is not None and java.major < 24
 
     def oom_kills(self) -> int:
-        """Kernel OOM kills in its control group."""
+        """Counts the kernel's OOM kills in its control group."""
         return self.cgroup.oom_kills() if self.cgroup else 0
 
     def usage(self) -> usage.Reader:
-        """Reads what it uses, as the kernel counts it."""
+        """Returns a reader of its resource use, as the kernel counts it."""
         return usage.Reader(self.process.pid, self.cgroup, self.limits().cpu)
 
     def class_archives(self) -> dict[str, bool]:
-        """By the name of each archive of classes that its JVM was told of, whether the JVM uses it."""
+        """Tells, for each archive of classes that its JVM's flags name, whether the JVM uses it."""
         return archives.used(self.process.pid, archives.named(self.launch.all_flags(self.variant)))
 
     def limits(self) -> Limit:
-        """The limits that it was given."""
+        """Returns the limits under which it runs."""
         limits = self.launch.experiment.limits
         return Limit(limits.cpu, units.size(limits.memory)) if self.cgroup else Limit(None, None)
 
@@ -265,7 +267,7 @@ class VariantProcess:
         return True
 
     def _status(self, port: int) -> int | None:
-        """The status of the readiness on that port, by HTTP or HTTPS; finds out which of them it is."""
+        """Returns the status of the readiness on that port, by HTTP or HTTPS; finds out which of them it is."""
         path = self.launch.service.readiness
         status = server.status(port, path)
         # To a plain request Tomcat says 400 where it expects TLS, others nothing.
@@ -277,7 +279,7 @@ class VariantProcess:
         return status
 
     def _refuse_elsewhere(self, chosen: Sequence[int]) -> None:
-        """BlockFault where the service has listened on other ports than its own for a while."""
+        """Raises BlockFault where the service has listened on other ports than its own for a while."""
         listening = ports.of_process(self.process.pid)
         others = [port for port in listening if port not in chosen]
         if not others or chosen[0] in listening:
@@ -285,7 +287,7 @@ class VariantProcess:
             return
         self._elsewhere_since = self._elsewhere_since or time.monotonic()
         if time.monotonic() - self._elsewhere_since > ELSEWHERE_WITHIN:
-            raise Elsewhere(
+            raise WrongPort(
                 f"it listens on port {' and '.join(map(str, others))}, not on {chosen[0]}, which SERVER_PORT names: let"
                 " it read server.port from there, without a port in its code or on its command line"
             )
@@ -299,12 +301,12 @@ class VariantProcess:
         return None
 
 
-class Elsewhere(BlockFault):
+class WrongPort(BlockFault):
     """A service listens on another port than it was told."""
 
 
 def ready_within(service: Service) -> float:
-    """Seconds until a variant of the service must be ready."""
+    """Returns the seconds until a variant of the service must be ready."""
     return OWN_READY_WITHIN if service.agent else READY_WITHIN
 
 

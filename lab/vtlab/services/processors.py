@@ -1,4 +1,4 @@
-"""How many processors a JVM counts: as its flags say, else those of its CPU limit, whatever its quota is later."""
+"""The number of processors that a JVM counts: by its flags, else by its CPU limit at its start."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _FLAG = "-XX:ActiveProcessorCount="
 
 
 def flags_in(environment: Mapping[str, str]) -> list[str]:
-    """The flags that a JVM gets by its environment, in the order in which it takes them."""
+    """Returns the flags that a JVM gets by its environment, in the order in which it takes them."""
     return [flag for name in _FLAGS_IN for flag in environment.get(name, "").split()]
 
 
-def said(flags: Sequence[str]) -> int | None:
-    """What these flags say: the last of them. None where they say nothing."""
+def last_count(flags: Sequence[str]) -> int | None:
+    """Returns the number that the last of these flags sets; None where none does."""
     values = [flag.removeprefix(_FLAG) for flag in flags if flag.startswith(_FLAG)]
     return int(values[-1]) if values and values[-1].isdigit() else None
 
 
 def counted(flags: Sequence[str], cpu: float) -> int:
-    """What a JVM with these flags counts under a limit of ``cpu`` cores."""
-    return said(flags) or math.ceil(cpu)
+    """Returns the number that a JVM with these flags counts under a limit of ``cpu`` cores."""
+    return last_count(flags) or math.ceil(cpu)
 
 
 def fixing(flags: Sequence[str], cpu: float) -> list[str]:
-    """The flag that fixes the number that a JVM would count under a limit of ``cpu`` cores, unless ``flags`` say
-    another. Carriers, garbage collector and compiler threads are the same then while the warm-up has more CPU."""
-    return [f"{_FLAG}{counted(flags, cpu)}"] if said(flags) is None else []
+    """Returns the flag that fixes the number that a JVM would count under a limit of ``cpu`` cores, unless ``flags``
+    say another. Carriers, garbage collector and compiler threads are the same then while the warm-up has more CPU."""
+    return [f"{_FLAG}{counted(flags, cpu)}"] if last_count(flags) is None else []

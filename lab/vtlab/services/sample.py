@@ -23,7 +23,7 @@ _TRAINING_RUN, _MAKES_CACHES = "lab.virtualthreads.TrainingRun", 25
 
 
 def service() -> Service:
-    """The sample application, as built in this checkout."""
+    """Describes the sample application, as built in this checkout."""
     return Service(
         name=NAME,
         jar=str(JAR),
@@ -45,13 +45,13 @@ def service() -> Service:
 
 
 def jvm_flags() -> list[str]:
-    """The flags of every JVM of it, without the heap, which is a limit of the experiment."""
+    """Reads the flags of every JVM of it, without the heap, which is a limit of the experiment."""
     lines = (shipped.ROOT / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def find() -> Tool:
-    """Its extracted jar and its version; PrerequisiteMissing where it is not built."""
+    """Finds its extracted jar and its version; PrerequisiteMissing where it is not built."""
     jar = shipped.ROOT / JAR
     if not jar.is_file():
         raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", in_checkout(SETUP) or _ELSEWHERE)
@@ -96,7 +96,8 @@ def train(java: Java, say: Callable[[str], None]) -> None:
 
 
 def find_benchmark() -> str:
-    """The class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not built."""
+    """Finds the class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not
+    built."""
     target = shipped.ROOT / "app" / "target"
     classes, libraries = target / "test-classes", target / "jmh.classpath"
     if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import services
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.host import process_ledger, processes
 from vtlab.model import units
@@ -23,6 +22,7 @@ from vtlab.model.records import Failure, Instance
 from vtlab.model.service import Meters, Service
 from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import verification
 from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.kubernetes.api import pods, watch
@@ -73,7 +73,7 @@ class KubernetesTarget:
         BlockFault when a pod does not start for another reason; BadInput where a Deployment is not what the experiment
         says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
-        service, client = services.of(experiment), self.site.client
+        service, client = resolve_service(experiment), self.site.client
         pods_by_variant, failed = self._replace_pods(service, experiment, f"{self.site.objects.name}-{block}-{attempt}")
         client.refuse_old()
         # Prometheus's clock: the cluster's may differ from this machine's.

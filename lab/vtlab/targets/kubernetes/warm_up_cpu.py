@@ -72,4 +72,4 @@ def _read_back(client: Prometheus, loaded: Mapping[str, Json], cpu: float) -> No
 
 def _has_fixed_processors(pod: Json) -> bool:
     """Tells whether a JVM was started with a number of processors: without one it counts anew under another limit."""
-    return processors.said(pods.jvm_flags(pod)) is not None
+    return processors.last_count(pods.jvm_flags(pod)) is not None

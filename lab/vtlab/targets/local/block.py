@@ -27,7 +27,7 @@ from vtlab.planning import k6_timing
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.prometheus.annotate import annotate, fill_gaps, fill_series_gaps
 from vtlab.prometheus.queries import Prometheus
-from vtlab.services import between
+from vtlab.services import before_trial
 from vtlab.services.process import VariantProcess
 from vtlab.targets.local import dumps, short_pins, warm_up_cpu, workload
 from vtlab.targets.local.disk import named_when_full
@@ -189,11 +189,11 @@ class LocalBlock:
         return k6.joined(documents)
 
     def _reset(self, variant: str) -> None:
-        """Does what the experiment wants done before a trial. Errors are those of ``between.run``."""
+        """Does what the experiment wants done before a trial. Errors are those of ``before_trial.run``."""
         if self.experiment.between:
             base = self._process_of(variant).url
             log = self._site.folder / "logs" / f"{self.start.number}-{self.start.attempt}-between.log"
-            between.run(self.experiment.between, variant, base, self._site.ledger, log)
+            before_trial.run(self.experiment.between, variant, base, self._site.ledger, log)
 
     def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""

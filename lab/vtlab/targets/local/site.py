@@ -9,7 +9,7 @@ from pathlib import Path
 from vtlab.host import logs
 from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Tool
-from vtlab.services.companions import CompanionServices
+from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.preflight import Preflight
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab import services, shipped
+from vtlab import shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent, cgroup, cgroup_hierarchies, ports, process_ledger, processes, tools
@@ -19,9 +19,10 @@ from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
 from vtlab.prometheus.queries import Prometheus
-from vtlab.services import companions
-from vtlab.services.companions import CompanionServices
-from vtlab.services.process import Elsewhere, Launch, VariantProcess, java_of, ready_within, spawn
+from vtlab.services.companions import companion_services
+from vtlab.services.companions.companion_services import CompanionServices
+from vtlab.services.process import Launch, VariantProcess, WrongPort, java_of, ready_within, spawn
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import verification
 from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock, LocalStart
@@ -79,7 +80,7 @@ class LocalTarget:
         with named_when_full(self.site.root):
             self._stop_variants()
             spawn(self._launch(experiment, f"{block}-{attempt}"), self._running)
-            failures = self._await_scraped(services.of(experiment).metrics)
+            failures = self._await_scraped(resolve_service(experiment).metrics)
             instances = self._verify_ready(failures)
             verification.refuse_other_jvms(experiment, instances)
             preflight = self.site.preflight
@@ -94,7 +95,7 @@ class LocalTarget:
 
     def _launch(self, experiment: Experiment, label: str) -> Launch:
         """Starts what the variants need, and tells how they are started."""
-        service, companions_ = services.of(experiment), self.site.companions
+        service, companions_ = resolve_service(experiment), self.site.companions
         return Launch(
             service,
             experiment,
@@ -219,7 +220,7 @@ def local_target(
         with named_when_full(root):
             orphans = process_ledger.end_orphans(root)
             ledger = process_ledger.open_exclusive(root)
-        for name in ("k6", companions.DATABASE, dumps.FOLDER, *([] if options.prometheus_port else [KEPT])):
+        for name in ("k6", companion_services.DATABASE, dumps.FOLDER, *([] if options.prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)
         files = PrometheusFiles(folder / KEPT, folder / "logs" / "prometheus.log", shipped.ROOT / rules.FILE)
@@ -244,7 +245,7 @@ def _failed_to_start(variant: VariantProcess, fault: BlockFault) -> Failure:
     """Describes how a variant failed to start, with the end of its log."""
     late = (
         str(fault)
-        if isinstance(fault, Elsewhere)
+        if isinstance(fault, WrongPort)
         else f"it was not ready after {ready_within(variant.launch.service):.0f} s"
     )
     how = variant.end() or late

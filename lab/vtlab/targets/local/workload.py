@@ -9,11 +9,11 @@ from pathlib import Path
 
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault
+from vtlab.host import variables
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
 from vtlab.k6 import user_script as script
 from vtlab.k6.call import Call
-from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import VariantPreflight
 
@@ -52,9 +52,8 @@ def check(
         asking_call = replace(call, origin=origin)
         asking_call.document.unlink(missing_ok=True)
         variants = list(asking_call.targets)
-        process = run(
-            asking_call, k6.preflight_variables(variants), preflight.longest_seconds(experiment, len(variants))
-        )
+        seconds = preflight.longest_seconds(experiment, len(variants))
+        process = run(asking_call, k6.preflight_variables(variants), seconds)
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:

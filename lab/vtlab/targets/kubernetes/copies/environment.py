@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab import services
 from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.model.experiment import Experiment
-from vtlab.services import own, processors
+from vtlab.services import from_jar, processors
+from vtlab.services.environment import variant_environment
 from vtlab.targets.kubernetes.api import pods
 from vtlab.targets.kubernetes.api.types import Json
 from vtlab.targets.kubernetes.copies.original import Original
@@ -25,7 +25,7 @@ def variables(original: Original, experiment: Experiment, variant: str) -> dict[
     management = original.service.management_port
     agent_flag = f"{agent.flag(Path(AGENT_FOLDER, Path(AGENT_IN_IMAGE).name))}=port={original.agent_port},host=0.0.0.0"
     variant_flags = experiment.properties_of(variant).jvm_flags
-    configured = services.environment(original.service, experiment, variant)
+    configured = variant_environment(original.service, experiment, variant)
     return {
         **configured,
         "SERVER_PORT": str(original.port),
@@ -42,7 +42,7 @@ def jvm_flags(original: Original, experiment: Experiment) -> list[str]:
     flags = [*_present_options(original, experiment).split(), *own_flags]
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
     counted = processors.fixing([*flags, *pods.flags_of(original.container)], experiment.limits.cpu)
-    return [*flags, *own.ending(flags), *sizes, *counted]
+    return [*flags, *from_jar.out_of_memory_flags(flags), *sizes, *counted]
 
 
 def shown_flags(flags: Sequence[str]) -> list[str]:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtlab.errors import BadInput
-from vtlab.host import tools
+from vtlab.host import tools, variables
 from vtlab.k6 import call as k6
 from vtlab.k6 import user_script
-from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.targets.kubernetes.api.types import Json
 

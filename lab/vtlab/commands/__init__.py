@@ -1,0 +1,1 @@
+"""The commands of vtlab, a file each: options in, calls of the packages below."""

@@ -1,0 +1,33 @@
+"""``vtlab aa``: how large a difference is when there is none."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vtlab.commands import options
+from vtlab.commands.options import ROOT, Blocks, NoLimit, Results, Seed
+from vtlab.commands.output import console
+from vtlab.model.blocks import FULL_RUN
+from vtlab.planning import planned_runs
+from vtlab.planning.shipped_experiments import resolve
+from vtlab.runs.create import create_runs
+from vtlab.runs.measure import measure_and_report
+from vtlab.runs.report import describe_noise
+
+
+def aa(
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
+    kind: Annotated[str, typer.Option("--variant", help="The variant to compare with itself.")] = "virtual",
+    blocks: Blocks = FULL_RUN,
+    seed: Seed = None,
+    root: Results = ROOT,
+    no_cpu_limit: NoLimit = False,
+) -> None:
+    """Compare a variant with itself: how large a difference is when there is none."""
+    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in resolve([name])], [])
+    folder = create_runs(planned, options.run_options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    analyses = measure_and_report(folder, root, console)
+    for analysis in analyses:
+        console.print(describe_noise(analysis), highlight=False)

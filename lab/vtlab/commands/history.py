@@ -1,0 +1,56 @@
+"""``vtlab history``: every run in a folder, judged anew, on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from vtlab.analysis.verdict import split_by_comparison
+from vtlab.commands.options import (
+    ROOT,
+)
+from vtlab.commands.output import console
+from vtlab.errors import BadInput
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
+from vtlab.runs import store
+from vtlab.runs.report import analyse_runs
+
+PAGE = "history.html"
+
+
+def history(
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the results directories.")] = ROOT,
+) -> None:
+    """Show every run in a folder: a line per experiment over time, as a table and as history.html."""
+    if (root / store.MANIFEST).is_file():
+        raise BadInput(f"{root} is one run", f"name the folder that holds the runs: vtlab history {root.parent}")
+    if not root.is_dir():
+        raise BadInput(f"{root}: there is no such directory", "name the folder that holds the runs")
+    entries, unread = read_entries(root)
+    if not entries:
+        raise BadInput(f"{root}: no directory in it holds a run that can be read", "name the folder that holds runs")
+    lines = run_history.group(entries)
+    store.write_atomic(root / PAGE, run_history.render(root.resolve().name, lines, unread))
+    Console().print(run_history.terminal_table(lines))
+    for name, why in unread.items():
+        console.print(f"not read: {name}: {why}", highlight=False, soft_wrap=True)
+    console.print(f"\nhistory: {root / PAGE}", highlight=False, soft_wrap=True)
+
+
+def read_entries(root: Path) -> tuple[list[Entry], dict[str, str]]:
+    """Reads each comparison of each run, and the directories that cannot be read, with why. The runs of a call are
+    judged together, as in their report. Hidden directories are vtlab's."""
+    entries: list[Entry] = []
+    unread: dict[str, str] = {}
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        try:
+            analyses = analyse_runs(folder)
+        except BadInput as error:
+            unread[folder.name] = error.message
+            continue
+        entries += [Entry(folder.name, pair) for analysis in analyses for pair in split_by_comparison(analysis)]
+    return entries, unread

@@ -1,0 +1,26 @@
+"""``vtlab simulate``: how often verdicts are right, wrong or missing."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated
+
+import typer
+
+from vtlab.analysis.statistics import simulated_runs, simulation
+from vtlab.errors import BadInput
+
+
+def simulate(
+    runs: Annotated[int, typer.Option("--runs", help="Simulated runs in each row of the tables.")] = 20_000,
+    sd: Annotated[
+        float, typer.Option("--sd", help="Per-block SD of the log ratio; vtlab aa prints yours.")
+    ] = simulation.SD,
+) -> None:
+    """Show how often verdicts are right, wrong or missing: simulated runs, judged by the rules of a report."""
+    if runs < 1:
+        raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
+    if not 0 < sd <= 1:
+        raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
+    for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
+        print(line, flush=True)

@@ -1,0 +1,1 @@
+"""Prerequisites of a run on this machine and in a cluster."""

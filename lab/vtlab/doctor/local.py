@@ -1,0 +1,111 @@
+"""Prerequisites of a run on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from vtlab import shipped
+from vtlab.doctor.prerequisite import Prerequisite, check
+from vtlab.host import cgroup, cgroup_hierarchies, process_ledger, tools
+from vtlab.services import sample
+from vtlab.services.companions import companion_services
+
+#: Bytes that a full run of one experiment may write.
+_ROOM = 500 * 1024**2
+
+
+def prerequisites(root: Path) -> list[Prerequisite]:
+    """Checks every prerequisite, in the order in which a run needs them."""
+    return [
+        _platform(),
+        check("JDK", lambda: _tool(tools.find_java())),
+        check("k6", lambda: _tool(tools.find_k6())),
+        check("Prometheus", lambda: _tool(tools.find_prometheus())),
+        # An installed vtlab measures other services.
+        replace(check("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
+        limits(cgroup_hierarchies.Host()),
+        _cores(),
+        _room(root),
+        check("no other run", lambda: _idle(root)),
+        _needed("database", lambda: companion_services.database_version(), "that need a database"),
+        _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
+        *(_for_checkout() if shipped.IS_CHECKOUT else []),
+    ]
+
+
+def _for_checkout() -> list[Prerequisite]:
+    """Checks the programs that build and test the lab itself."""
+    browsers = ["chromium", "chromium-browser", "google-chrome"]
+    return [
+        _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
+        _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),
+        _program("Chromium", browsers, "make setup-test", "to test the report"),
+    ]
+
+
+def _needed(name: str, find: Callable[[], str], experiments: str) -> Prerequisite:
+    """Checks a prerequisite that only some experiments have."""
+    prerequisite = check(name, find)
+    state = f"{prerequisite.state}; for the experiments {experiments}" if prerequisite.fix else prerequisite.state
+    return replace(prerequisite, state=state, optional=True)
+
+
+def _tool(tool: tools.Tool) -> str:
+    return f"{tool.version} at {tool.path}"
+
+
+def _platform() -> Prerequisite:
+    if sys.platform == "linux":
+        return Prerequisite("Linux", os.uname().release)
+    return Prerequisite(
+        "Linux", f"this is {sys.platform}", "measure in a cluster (--target kubernetes), or use a Linux machine"
+    )
+
+
+def limits(host: cgroup_hierarchies.Host) -> Prerequisite:
+    """Checks whether a CPU limit can be set, by setting one."""
+    return check("CPU limits", lambda: _try_group(host))
+
+
+def _try_group(host: cgroup_hierarchies.Host) -> str:
+    """Makes a control group with a limit, and removes it; PrerequisiteMissing where that does not work."""
+    cgroup.Cgroup.create(f"doctor-{os.getpid()}", 0.5, 64 * 1024**2, host, record=lambda _: None).remove()
+    if host.uid != 0:
+        return "by systemd-run --user --scope"
+    return f"control groups of version {host.version()}, written directly (root)"
+
+
+def _cores() -> Prerequisite:
+    cores = os.cpu_count() or 1
+    if cores >= 2:
+        return Prerequisite("cores", str(cores))
+    return Prerequisite("cores", "1", "the service and the load generator need a core each: use a machine with two")
+
+
+def _room(root: Path) -> Prerequisite:
+    folder = root.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    if not os.access(folder, os.W_OK):
+        return Prerequisite("results", f"{folder} is not writable", "name another directory: --results DIR")
+    free = shutil.disk_usage(folder).free
+    room = f"{free / 1024**3:.1f} GiB free for {root}"
+    return Prerequisite("results", room, "" if free > _ROOM else "make room, or name another directory: --results DIR")
+
+
+def _idle(root: Path) -> str:
+    process_ledger.refuse_if_busy(root)
+    return "nothing else is measured here"
+
+
+def _program(name: str, commands: list[str], fix: str, purpose: str) -> Prerequisite:
+    for command in commands:
+        path = shutil.which(command)
+        if path:
+            return Prerequisite(name, path)
+    return Prerequisite(name, f"not on PATH; needed {purpose}", fix, optional=True)

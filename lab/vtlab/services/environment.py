@@ -1,0 +1,65 @@
+"""The environment of a variant, and the values in it that no record may hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host import variables
+from vtlab.model import documents
+from vtlab.model.experiment import Experiment
+from vtlab.model.service import VARIABLE, Service
+
+
+def variant_environment(service: Service, experiment: Experiment, variant: str) -> dict[str, str]:
+    """Returns what makes a service a variant, on every target: where it listens and what is beside it come on top. It
+    may hold secrets."""
+    threads = experiment.properties_of(variant).threads
+    return {
+        **service.environment,
+        **private_environment(service),
+        **service.variants.get(threads, {}),
+        **experiment.settings,
+        **experiment.environment_of(variant),
+    }
+
+
+def private_environment(service: Service) -> dict[str, str]:
+    """Returns what the service gets of vtlab's environment and of its file: values that no record may hold.
+
+    PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that is
+    no NAME=VALUE.
+    """
+    values = variables.known()
+    missing = [name for name in service.environment_from if name not in values]
+    if missing:
+        raise PrerequisiteMissing(
+            f"the service {service.name} needs {', '.join(missing)}, which vtlab's environment lacks",
+            "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
+        )
+    lines = _read_lines(Path(service.directory, service.environment_file)) if service.environment_file else {}
+    return lines | {name: values[name] for name in service.environment_from}
+
+
+def _read_lines(file: Path) -> dict[str, str]:
+    """Reads NAME=VALUE from each line that is neither empty nor a comment; from a YAML or JSON file its key ``env``. A
+    message names the line, never its text."""
+    if file.suffix in documents.SUFFIXES:
+        document = documents.read(file)
+        return dict(document["env"]) if isinstance(document, dict) and isinstance(document.get("env"), dict) else {}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not valid UTF-8"
+        raise PrerequisiteMissing(f"cannot read the environment file {file}: {why}", "name another file") from None
+    environment = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if not equals or not re.fullmatch(VARIABLE, name):
+            raise BadInput(f"{file}, line {number}: not NAME=VALUE", "write one variable a line, comments after #")
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        environment[name] = value[1:-1] if quoted else value
+    return environment

@@ -1,0 +1,122 @@
+"""A user's service, described by what its jar holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vtlab.errors import BadInput
+from vtlab.host import agent
+from vtlab.host.tools import Java
+from vtlab.model.inspection import Inspection
+from vtlab.model.service import OWN_DATABASE, Meters, Service
+from vtlab.services import inspection
+
+#: Answers without a database that is down, too; and where there is none of it, the server has started as well.
+_HEALTH = "/health/liveness"
+#: Before Spring Boot 4 it is there on Kubernetes only, unless this is set.
+_HAS_HEALTH = {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
+#: The scheme of a JDBC driver's addresses, by its library.
+_SCHEMES = {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:mysql:"}
+_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+
+
+def service_from_jar(
+    jar: Path,
+    java: Java,
+    jvm_flags: Sequence[str] = (),
+    environment_from: Sequence[str] = (),
+    environment_file: Path | None = None,
+) -> Service:
+    """Describes the service in a jar, with vtlab's agent in its JVM. BadInput where vtlab cannot measure it.
+
+    ``jvm_flags``: of production; without any the JVM's own choice under the limits is kept. A JVM that is out of memory
+    ends, unless a flag says what it is to do: else its requests would fail one by one, and nothing would say why.
+    """
+    seen = inspection.inspect(jar, java)
+    return Service(
+        name=name_of(jar),
+        jar=jar.name,
+        directory=str(jar.parent.absolute()),
+        jvm_flags=[*jvm_flags, *out_of_memory_flags(jvm_flags)],
+        agent=True,
+        readiness=_readiness(seen),
+        metrics=agent.PAGE,
+        environment=_HAS_HEALTH if seen.actuator else {},
+        environment_from=list(environment_from),
+        environment_file=str(environment_file.absolute()) if environment_file else None,
+        meters=meters(seen),
+    )
+
+
+def out_of_memory_flags(jvm_flags: Sequence[str]) -> list[str]:
+    """Returns the flag that ends a JVM out of memory; none where the JVM's own flags say what it does then."""
+    return [] if any("OnOutOfMemoryError" in flag for flag in jvm_flags) else [_ON_OUT_OF_MEMORY]
+
+
+def _readiness(seen: Inspection) -> str:
+    if not seen.actuator:
+        return "/"
+    return actuator_path(seen) + _HEALTH
+
+
+def actuator_path(seen: Inspection) -> str:
+    """Returns the path of its actuator, whether it has one or not."""
+    return context_path(seen) + path_setting(seen, "management.endpoints.web.base-path", "/actuator")
+
+
+def context_path(seen: Inspection) -> str:
+    """Returns the beginning of every path of the service."""
+    return path_setting(seen, "server.servlet.context-path", "")
+
+
+def path_setting(seen: Inspection, name: str, default: str) -> str:
+    """Returns a path of the service's URLs by its setting, without a slash at its end."""
+    value = seen.setting(name) or default
+    # A placeholder is filled in by Spring Boot alone.
+    return (value if value.startswith("/") else default).rstrip("/")
+
+
+def database_environment(jar: Path) -> dict[str, str]:
+    """Returns the environment that points a service to the database of its variant. BadInput without a driver for
+    it."""
+    libraries = {library.artifact for library in inspection.inspect(jar).libraries}
+    scheme = next((scheme for library, scheme in _SCHEMES.items() if library in libraries), None)
+    if scheme is None:
+        raise BadInput(
+            f"{jar} has no driver for MariaDB: neither {' nor '.join(_SCHEMES)}",
+            "start its own database: service_needs: {command: docker compose up db, port: 5432}",
+        )
+    return {
+        "SPRING_DATASOURCE_URL": f"{scheme}{OWN_DATABASE}",
+        "SPRING_DATASOURCE_USERNAME": "{user}",
+        "SPRING_DATASOURCE_PASSWORD": "{password}",
+    }
+
+
+def meters(seen: Inspection) -> list[Meters]:
+    """Returns the groups of meters that the agent serves for it."""
+    return ["jvm", "process", "cgroup", seen.server]
+
+
+def name_of(jar: Path) -> str:
+    """Names the service after its jar: ``shop`` for ``shop-1.4.jar``."""
+    stem = re.sub(r"-\d.*$", "", jar.stem.lower())
+    name = re.sub(r"[^a-z0-9]+", "-", stem).strip("-")
+    return name if re.match("[a-z]", name) else f"service-{name}".strip("-")
+
+
+def environment_remarks(variables: Iterable[str]) -> list[str]:
+    """Warns, in sentences, of variables that do not set what a user means."""
+    return [
+        f"Spring takes {name} for a property of a connection, and opens the pool for it before it is set up: it does"
+        f" not set what you mean, and vtlab has no meter of the pool. Write {_joined(name)}"
+        for name in agent.opening_pool(variables)
+    ]
+
+
+def _joined(name: str) -> str:
+    """Spells a variable of HikariCP by Spring's rule: the words of a property have nothing between them."""
+    prefix, hikari, words = name.partition("HIKARI_")
+    return prefix + hikari + words.replace("_", "")
