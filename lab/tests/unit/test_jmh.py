@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab import jmh, reproductions
 from vtlab.errors import BadInput
 from vtlab.runs.report import write_files
@@ -79,7 +79,7 @@ def test_what_is_no_result_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_the_reports_of_a_directory_show_what_jmh_measured_there(tmp_path: Path) -> None:
-    analyses = [builders.analysed(builders.run(blocks=1))]
+    analyses = [recorded.analysed(recorded.run(blocks=1))]
     write_files(tmp_path, analyses)
     for name in ("report.html", "report.md"):
         assert "by JMH" not in (tmp_path / name).read_text(encoding="utf-8")
