@@ -66,18 +66,9 @@ function announce(phase: Phase, begin: number): void {
  * Returns the tag for a time of the phase. A single user has no ramp and no drain: its window ends with its last
  * answer.
  */
-function phaseAt({ kind, start, end }: Phase, time: number): string {
-  if (kind === 'single') return kind;
-  return time < start ? 'ramp' : time < end ? kind : 'drain';
-}
-
-/** A request under way. */
-interface Sent {
-  from: number;
-  /** An arrival of an open load is in flight from when it was due. */
-  since: number;
-  isArrival: boolean;
-  patience: number;
+function phaseAt(phase: Phase, time: number): string {
+  if (phase.kind === 'single') return phase.kind;
+  return time < phase.start ? 'ramp' : time < phase.end ? phase.kind : 'drain';
 }
 
 /** Every time in here is in milliseconds since the phase began. */
@@ -86,6 +77,7 @@ class Part {
   private readonly begin: number;
   private readonly user: number;
   private readonly shared: Shared;
+  private readonly isOpen: boolean;
   private readonly workload: User;
   private readonly tags = exec.vu.metrics.tags;
   private readonly sum = {
@@ -110,6 +102,7 @@ class Part {
     this.begin = begin;
     this.user = user;
     this.shared = shared;
+    this.isOpen = phase.rate !== undefined;
     this.workload = shared.users.take(phase, user);
   }
 
@@ -127,7 +120,7 @@ class Part {
     const draw = random(this.shared.seed, 'think', user);
     let left = phase.requests ?? Number.POSITIVE_INFINITY;
     for (let due = (phase.rampUp * user) / phase.users; due < phase.end && left > 0; left--) {
-      const pause = await this.send(due, false);
+      const pause = await this.send(due);
       const think = phase.isThinkTimeExponential ? phase.thinkTime * exponential(draw) : phase.thinkTime;
       due = this.clock() + Math.max(think, pause);
     }
@@ -145,52 +138,54 @@ class Part {
         this.sum.dropped++;
         this.workload.skip();
       } else {
-        await this.send(at, true);
+        await this.send(at);
         this.free = this.clock();
       }
     }
   }
 
-  /** Returns how long to leave the target alone. */
-  private async send(due: number, isArrival: boolean): Promise<number> {
-    const { phase, sum } = this;
+  /** Sends a request when it is due. Returns how long to leave the target alone. */
+  private async send(due: number): Promise<number> {
+    const phase = this.phase;
+    const sum = this.sum;
     sleepUntil(this.begin + due);
     const from = this.clock();
-    // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
-    if (!isArrival && from >= phase.end) return 0;
-    if (!isArrival) sum.between += timeIn(phase.start, phase.end, this.free, from);
+    if (this.isOpen) {
+      if (from - due > LATE) sum.lateArrivals++;
+    } else {
+      // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
+      if (from >= phase.end) return 0;
+      sum.between += timeIn(phase.start, phase.end, this.free, from);
+    }
     sum.late = Math.max(sum.late, from - due);
-    if (isArrival && from - due > LATE) sum.lateArrivals++;
-    if (this.tags.phase !== phaseAt(phase, from)) this.tags.phase = phaseAt(phase, from);
+    const where = phaseAt(phase, from);
+    if (this.tags.phase !== where) this.tags.phase = where;
     // Counted before the request: an interrupted one leaves no other sample.
     metrics.started.add(1);
 
-    const patience = this.patience(from);
+    const timeout = this.shared.timeout;
+    // What is not waited for is given up at the window's end.
+    const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(phase.end - from)));
     // Without await where nothing is to be awaited: it would be another turn of the event loop.
     const iteration = this.workload.iterate(patience);
     const outcome = iteration instanceof Promise ? await iteration : iteration;
-    return this.complete({ from, since: isArrival ? due : from, isArrival, patience }, outcome);
-  }
-
-  /** Returns how long to wait for an answer. What is not waited for is given up at the window's end. */
-  private patience(from: number): number {
-    const { timeout } = this.shared;
-    if (this.phase.waitForAnswers) return timeout;
-    return Math.min(timeout, Math.max(1, Math.ceil(this.phase.end - from)));
+    // An arrival of an open load is in flight from when it was due.
+    return this.complete(from, this.isOpen ? due : from, outcome, patience < timeout);
   }
 
   /** Counts an iteration. Returns how long to leave the target alone. */
-  private complete({ from, since, isArrival, patience }: Sent, { took, reason }: Outcome): number {
-    const { phase, sum } = this;
+  private complete(from: number, since: number, { took, reason }: Outcome, mayGiveUp: boolean): number {
+    const phase = this.phase;
+    const sum = this.sum;
     const to = this.clock();
     const where = phaseAt(phase, to);
     this.free = to;
     // What k6 took of it to send the request and to read the answer; of an exception nobody knows how long it waited.
-    if (!isArrival && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
+    if (!this.isOpen && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
     if (inFlightAt(phase.start, since, to)) sum.inFlightStart++;
-    if (reason === 'timeout' && patience < this.shared.timeout) {
+    if (reason === 'timeout' && mayGiveUp) {
       sum.givenUp++;
       sum.inFlightEnd++;
       return 0;
@@ -202,7 +197,7 @@ class Part {
     }
     // Open load: from when the request was due, so that a late generator does not make the target look faster.
     metrics.latency.add(from - since + took, { phase: where });
-    if (!isArrival) sum.answered += partIn(phase.start, phase.end, from, to);
+    if (!this.isOpen) sum.answered += partIn(phase.start, phase.end, from, to);
     return 0;
   }
 

@@ -9,7 +9,7 @@ import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
 import { random } from './random.ts';
 import { body, type Lookup, type Template, target, template } from './template.ts';
-import type { Outcome, User, Users } from './users.ts';
+import type { User, Users } from './users.ts';
 
 /** Data that nobody but k6 sees: rows, the login, variables of vtlab's environment. */
 interface Private {
@@ -94,20 +94,28 @@ export class RequestUsers implements Users {
   }
 
   take(phase: Phase, user: number): User {
+    const { requests, rows, cheap, isRowKept } = this;
     const draw = drawn(this.weights, random(this.settings.seed, 'requests', user));
     const tokens = this.captured[phase.variant];
+    const isLoggedOut = this.secrets.login !== null && !tokens;
     let n = 0;
     const next = () => ({ index: draw(), n: n++ });
     return {
       skip: () => next(),
       iterate: (patience) => {
         const turn = next();
-        if (this.secrets.login && !tokens) return { took: 0, reason: 'login' };
-        const { request, prepared } = this.requests[turn.index] as (typeof this.requests)[number];
-        const { length } = this.rows;
-        const row = this.rows[this.isRowKept ? user % length : rowOf(user, phase.users, turn.n, length)];
-        const sent = phase.isCheap && this.cheap ? this.cheap : prepared;
-        return outcomeOf(request, () => send(sent, phase.base, patience, this.lookup(row, tokens)));
+        if (isLoggedOut) return { took: 0, reason: 'login' };
+        const { request, prepared } = requests[turn.index] as (typeof requests)[number];
+        const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, turn.n, rows.length)];
+        const lookup = this.lookup(row, tokens);
+        try {
+          const answer = send(phase.isCheap && cheap ? cheap : prepared, phase.base, patience, lookup);
+          // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
+          const took = answer.timings.blocked + answer.timings.duration;
+          return { took, reason: reasonToFail(request, answer.status, answer.body) };
+        } catch (error) {
+          return { took: 0, reason: reasonOf(String(error)) };
+        }
       },
     };
   }
@@ -173,16 +181,6 @@ export class RequestUsers implements Users {
   private shared<T>(name: string, part: (content: Private) => T[]): T[] {
     const { privatePath, read } = this.settings;
     return privatePath === undefined ? [] : new SharedArray(name, () => part(JSON.parse(read(privatePath))));
-  }
-}
-
-function outcomeOf(request: Request, answer: () => ReturnType<typeof send>): Outcome {
-  try {
-    const { status, timings, body } = answer();
-    // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
-    return { took: timings.blocked + timings.duration, reason: reasonToFail(request, status, body) };
-  } catch (error) {
-    return { took: 0, reason: reasonOf(String(error)) };
   }
 }
 

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.host import machine
 from vtlab.runs import store
 
@@ -26,7 +26,7 @@ def main() -> int:
     """Measures, and prints."""
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     with tempfile.TemporaryDirectory() as temporary:
-        run = builders.run(blocks=blocks)
+        run = recorded.run(blocks=blocks)
         folder = store.create(Path(temporary) / "run", run.manifest)
         for block in run.blocks:
             store.append_block(folder, block)

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.lab_call import Running, vtlab
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
@@ -138,14 +138,14 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
 
 def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path) -> None:
     """The verdict of a run is written to the Prometheus data that it kept, each series once, dated at the run's end."""
-    run = builders.run(with_series=False, prometheus_port=19_090)
+    run = recorded.run(prometheus_port=19_090)
     # Prometheus fills it.
     (tmp_path / "prometheus" / "data").mkdir(parents=True)
     output = io.StringIO()
     for _ in range(2):
         # A run that is resumed when nothing is left to measure writes the same again.
-        publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
-    primary = builders.analysed(run).verdict.comparisons[0]
+        publish_verdicts([tmp_path], [recorded.analysed(run)], Console(file=output))
+    primary = recorded.analysed(run).verdict.comparisons[0]
     ended = run.blocks[-1].trials[-1].drained
     assert output.getvalue() == 2 * f"{link.line(run, ended, os.environ.get(link.GRAFANA))}\n"
     with Running(tmp_path, "prometheus", tmp_path, "--port", str(port := ports.free(1)[0])) as serving:
@@ -153,10 +153,10 @@ def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path
         with PrometheusApi(f"http://{ports.HOST}:{port}") as client:
             series = client.query('{__name__=~".+"}', ended)
             assert {labels["__name__"] for labels, _ in series} == PUBLISHED.keys()
-            assert len(series) == len(list(publish.samples(builders.analysed(run))))
+            assert len(series) == len(list(publish.samples(recorded.analysed(run))))
             ((labels, ratio),) = client.query('vtlab_comparison_ratio{verdict!=""}', ended)
             assert ratio == primary.ratio
-            written = next(s for s in publish.samples(builders.analysed(run)) if "verdict" in s.labels)
+            written = next(s for s in publish.samples(recorded.analysed(run)) if "verdict" in s.labels)
             assert labels == {"__name__": written.name, **written.labels}, "no label of Prometheus's own"
             assert client.evaluate("1000 * timestamp(vtlab_verdict_blocks)", ended) == ended
             assert client.query("vtlab_verdict_blocks", ended - 1) == []

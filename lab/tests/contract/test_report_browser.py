@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support import builders
+from tests.support import recorded
 from tests.unit.test_report_html import RUNS, limited
 from vtlab import shipped
 from vtlab.analysis import verdict
@@ -56,8 +56,8 @@ LOW_CONTRAST = """() => {
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     kinds = {
-        "one": [builders.run(blocks=3)],
-        "many": [limited(0.5), limited(2.0), RUNS["cpu"], RUNS["overloaded"], RUNS["inconclusive"]],
+        "one": [recorded.run(blocks=3)],
+        "many": [limited(0.5), limited(2.0), RUNS["pool"], RUNS["overloaded"], RUNS["inconclusive"]],
         "invalid": [RUNS["invalid"], RUNS["none"]],
         # With a curve, findings and thread dumps, and each label twice.
         "services": [store.read(OWN_SERVICE), store.read(OWN_SERVICE)],

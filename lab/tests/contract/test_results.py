@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.privileges import MakeDisk
 from vtlab.errors import PrerequisiteMissing
 from vtlab.runs import store
 
-RUN = builders.run(blocks=2)
+RUN = recorded.run(blocks=2)
 
 
 def test_a_really_full_disk_keeps_what_was_there(make_disk: MakeDisk) -> None:

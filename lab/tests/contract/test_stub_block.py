@@ -357,7 +357,7 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
     loaded = LocalBlock.load
 
     def load(block: LocalBlock, call: LoadCall) -> K6Document:
-        calls.append((call.trial_load_cycles, call.trial_order))
+        calls.append((call.trial_load_cycles, list(call.trial_order)))
         return loaded(block, call)
 
     monkeypatch.setattr(LocalBlock, "load", load)

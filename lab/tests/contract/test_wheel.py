@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.lab_call import vtlab
 from tests.support.wheels import Installed, installed, wheel
 from vtlab import __version__, shipped
@@ -40,7 +40,7 @@ def test_it_lists_normalises_and_simulates_outside_a_checkout(installed: Install
 
 def test_it_reports_the_same_bytes(installed: Installed, tmp_path: Path) -> None:
     """An installed vtlab rebuilds the reports of a run that a checkout measured."""
-    run = builders.run(blocks=2, with_series=False)
+    run = recorded.run(blocks=2)
     folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
         store.append_block(folder, block)

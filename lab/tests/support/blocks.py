@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 
-BLOCKING = builders.experiment()
-OPEN = builders.arrivals()
+BLOCKING = recorded.experiment()
+OPEN = recorded.arrivals()
+
+
+def good_block(exp: Experiment = BLOCKING) -> Block:
+    """A block that passes every check, with the load of an experiment."""
+    return recorded.block_under_open_load() if exp.load.model == "open" else recorded.block()
 
 
 def with_trial(index: int, exp: Experiment = BLOCKING, **update: Any) -> Block:
     """A good block but for one of its trials; ``server`` and ``machine`` are merged."""
-    good = builders.block(exp=exp)
-    trial = good.trials[index]
-    for merged in ("server", "machine"):
-        if merged in update:
-            update[merged] = {**getattr(trial, merged), **update[merged]}
+    good = good_block(exp)
     trials = [*good.trials]
-    trials[index] = trial.model_copy(update=update)
+    trials[index] = recorded.changed_trial(trials[index], **update)
     return good.model_copy(update={"trials": trials})
 
 
@@ -32,11 +33,14 @@ def reasons_of(block: Block, exp: Experiment = BLOCKING) -> str:
 
 def with_rates(*rates: float, exp: Experiment = BLOCKING) -> Block:
     """A block whose trials have those throughputs, in the order platform, virtual, virtual, platform."""
-    good = builders.block(exp=exp)
-    trials = [
-        t.model_copy(update={"throughput": x, "ok": round(30 * x)}) for t, x in zip(good.trials, rates, strict=True)
-    ]
+    good = good_block(exp)
+    trials = [at_rate(t, x) for t, x in zip(good.trials, rates, strict=True)]
     return good.model_copy(update={"trials": trials})
+
+
+def at_rate(trial: Trial, rate: float) -> Trial:
+    """A trial with that throughput over 30 s."""
+    return recorded.scaled(recorded.changed_trial(trial, window=30), rate / trial.throughput)
 
 
 def failures_of(block: Block, exp: Experiment = BLOCKING) -> list[tuple[str, str, str]]:
@@ -48,6 +52,6 @@ def failures_of(block: Block, exp: Experiment = BLOCKING) -> list[tuple[str, str
 def cycles(*values: tuple[float, float], variant: str = "platform") -> list[Trial]:
     """Warm-up cycles with that throughput and those CPU cores, 10 s each."""
     return [
-        builders.trial(variant, n, phase="warmup", window=10, throughput=x, ok=round(10 * x), server={"cpu_cores": c})
+        recorded.trial(variant, "warmup", position=n, window=10, ok=round(10 * x), server={"cpu_cores": c})
         for n, (x, c) in enumerate(values, 1)
     ]

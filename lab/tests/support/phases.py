@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.laws.bounds import bounds
 from vtlab.analysis.laws.explanation import Explanation
 from vtlab.analysis.laws.phases import Measured, Phases
@@ -18,17 +18,27 @@ from vtlab.model.verdict import Bound
 SCATTER = (0.998, 1.002, 1.0)
 
 
+#: A server whose requests wait for a second, by the kind of its threads; the figures that a law may read.
+SERVER: dict[str, dict[str, float]] = {
+    "platform": {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0, "threads": 224.0},
+    "virtual": {"cpu_cores": 0.3, "carriers": 1.0, "virtual_mounted": 0.3, "virtual_queued": 2.0, "threads": 24.0},
+}
+#: The same of both.
+BOTH = {"cpu_limit": 1.0, "processors": 1.0, "service_time": 1.0, "capacity_connections": 8192.0, "gc_share": 0.004}
+
+
 def window(variant: str, ok: int, seconds: float, exp: Experiment, phase: str = "measure", **server: Any) -> Trial:
-    return builders.trial(
-        variant,
-        exp=exp,
-        phase=phase,
-        window=seconds,
-        ok=ok,
-        throughput=ok / seconds,
-        latency=builders.latency(ok, server.pop("mean", 1.0)),
-        server=server,
-    )
+    mean = server.pop("mean", 1.0)
+    trial = recorded.trial(variant, window=seconds, ok=ok, users=exp.load.users, latency=recorded.latency(ok, mean))
+    kind = "platform" if variant.startswith("platform") else "virtual"
+    figures = {**BOTH, **SERVER[kind], "pinned_seconds": 0.0, "server_throughput": ok / seconds, **server}
+    return recorded.copied(trial, {"phase": phase, "server": figures})
+
+
+def lightly_loaded(variant: str, exp: Experiment, rate: int, cpu_cores: float) -> Trial:
+    """A phase of light load of 6 s; idle with a rate of 0."""
+    trial = window(variant, 6 * rate, 6.0, exp, "light", cpu_cores=cpu_cores)
+    return recorded.copied(trial, {"rate": float(rate)})
 
 
 def measured(
@@ -45,17 +55,17 @@ def measured(
     """``trials``: OK requests, seconds, server values. ``alone``: R_min, also the thread's time; None without
     single-user phases. ``held``: what a request holds of pools, alone. ``cpu``: its CPU seconds under light load.
     ``diagnosed``: OK requests per second while dumps showed ``places``."""
-    exp = exp or builders.experiment()
+    exp = exp or recorded.experiment(load={"model": "closed", "users": 1000}, expected=None)
     single = [] if alone is None else [lone(variant, exp, alone * share, held or {}) for share in SCATTER]
     loaded = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
     light = [
-        builders.lightly_loaded(variant, exp, builders.Service(cpu=cpu), rate, cpu_cores=idle + rate * cpu * error)
+        lightly_loaded(variant, exp, rate, idle + rate * cpu * error)
         for rate, error in ((0, 1), (20, 1.01), (40, 0.99), (40, 1.01), (20, 0.99), (0, 1))
         if cpu
     ]
     total = math.fsum(p.threads for p in places)
     diagnosis = Diagnosis(dumps=20, threads=total, places=list(places), throughput=diagnosed)
-    instances = [builders.instance(variant, exp=exp)]
+    instances = [recorded.instance(variant, cpu_limit=exp.limits.cpu)]
     phases = Phases(loaded, single, light, instances, diagnosis if places else None)
     return Measured(exp, variant, [phases])
 
@@ -67,7 +77,7 @@ def lone(variant: str, exp: Experiment, seconds: float, held: dict[str, float]) 
 
 def users(number: int, think: str = "0s", **changes: Any) -> Experiment:
     load = {"model": "closed", "users": number, "think_time": think}
-    return builders.experiment(**{"load": load, "expected": None, **changes})
+    return recorded.experiment(**{"load": load, "expected": None, **changes})
 
 
 def threads_at(activity: Activity, threads: float, place: str = "Socket at OrderService:42") -> Place:

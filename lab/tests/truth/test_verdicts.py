@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders, short_lab
+from tests.support import recorded, short_lab
 from tests.support.lab_call import only, vtlab
 from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
@@ -75,7 +75,7 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
 
 def judged(planned: Experiment, blocks: list[Block]) -> Analysis:
     """The analysis of a run of these blocks."""
-    (analysis,) = verdict.analyse_all([Run(builders.manifest(planned, len(blocks)), planned, blocks, {})])
+    (analysis,) = verdict.analyse_all([Run(recorded.manifest(planned, blocks=len(blocks)), planned, blocks, {})])
     return analysis
 
 

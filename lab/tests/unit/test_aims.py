@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import aims
 from benchmarks.aims import Call
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import LabError
 from vtlab.runs import store
 
@@ -17,7 +17,7 @@ from vtlab.runs import store
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Results of a call: three blocks, of 60, 50 and 40 s."""
-    run = builders.run(blocks=3)
+    run = recorded.run(blocks=3)
     made = store.create(tmp_path / "run", run.manifest)
     for block, seconds in zip(run.blocks, (60.0, 50.0, 40.0), strict=True):
         store.append_block(made, block.model_copy(update={"seconds": seconds}))
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_what_rows_show_comes_from_the_results(folder: Path) -> None:
     calls = [Call(130.0, folder), Call(100.0, folder), Call(110.4, folder)]
-    name, n = builders.run(blocks=3).name, 3
+    name, n = recorded.run(blocks=3).name, 3
     listed = ", ".join([f"{name} {n}"] * 3)
     assert aims.verdicts(calls) == f"110 s (of 130, 100, 110); 3 of 3 settled (blocks: {listed})"
     assert aims.minutes(calls[:1]) == "2.2 min"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model.records import Trial
@@ -16,7 +16,7 @@ USAGE = {"cpu_cores": 0.4, "resident": 250.0, "throttled_periods": 0.1, "throttl
 
 
 def unmeasured() -> Trial:
-    trial = next(trial for trial in builders.run(blocks=1).blocks[0].trials if trial.ok)
+    trial = next(trial for trial in recorded.run(blocks=1).blocks[0].trials if trial.ok)
     return trial.model_copy(update={"server": dict.fromkeys(WINDOW_METRICS)})
 
 

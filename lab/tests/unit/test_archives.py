@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives, tools
@@ -85,7 +85,7 @@ def test_a_jvm_uses_what_it_has_mapped(tmp_path: Path, monkeypatch: pytest.Monke
 )
 def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> None:
     """A JVM gets the agent after its start, as it would refuse an archive that was made without the agent."""
-    planned = builders.experiment(
+    planned = recorded.experiment(
         properties={"platform": {"threads": "platform", "jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]}}
         if is_told == "by a variant"
         else {}

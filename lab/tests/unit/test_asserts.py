@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis import asserts, verdict
 from vtlab.errors import AssertionFailed, BadInput
 
@@ -35,7 +35,7 @@ def test_another_form_is_bad_input(text: str) -> None:
 
 
 def test_an_overload_fails_an_assertion_in_words() -> None:
-    (analysis,) = verdict.analyse_all([builders.run(blocks=1)])
+    (analysis,) = verdict.analyse_all([recorded.run(blocks=1)])
     primary = analysis.verdict.comparisons[0]
     lost = primary.model_copy(update={"ratio": None, "low": None, "high": None, "overloaded": ["platform"]})
     changed = analysis.verdict.model_copy(update={"comparisons": [lost]})
@@ -44,7 +44,7 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
 
 
 def test_the_only_block_in_which_a_variant_failed_is_no_1_of_1_blocks() -> None:
-    (analysis,) = verdict.analyse_all([builders.run(blocks=1, failing={1: "oom"})])
+    (analysis,) = verdict.analyse_all([recorded.run(blocks=1, failing={1: "oom"})])
     with pytest.raises(AssertionFailed) as failed:
         asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [analysis.verdict])
     assert "virtual failed in the only block: out of heap memory" in failed.value.message
@@ -52,7 +52,7 @@ def test_the_only_block_in_which_a_variant_failed_is_no_1_of_1_blocks() -> None:
 
 @pytest.mark.parametrize("failing", [(1,), (1, 2, 3)])
 def test_of_a_variant_that_failed_no_assertion_holds(failing: tuple[int, ...]) -> None:
-    (analysis,) = verdict.analyse_all([builders.run(blocks=3, failing=dict.fromkeys(failing, "oom"))])
+    (analysis,) = verdict.analyse_all([recorded.run(blocks=3, failing=dict.fromkeys(failing, "oom"))])
     for metric in ("throughput", "memory"):
         with pytest.raises(AssertionFailed) as failed:
             asserts.check([asserts.parse(f"{metric}(virtual/platform) >= 0.001")], [analysis.verdict])
@@ -70,5 +70,5 @@ def test_of_a_variant_that_failed_no_assertion_holds(failing: tuple[int, ...]) -
 )
 def test_what_no_run_could_answer_is_refused_before_measuring(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
-    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.arrivals()])
+        asserts.refuse_unknown([asserts.parse(text)], [recorded.experiment()])
+    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [recorded.arrivals()])

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.process_ledger import Ledger
@@ -77,8 +77,8 @@ def test_a_request_that_fails_is_named_without_what_it_sends(base: str, ledger: 
 
 def test_no_secret_stands_among_the_arguments_of_a_command() -> None:
     with pytest.raises(ValidationError, match="every user of the machine sees a command's arguments"):
-        builders.experiment(between="reset --token {env.RESET_TOKEN}")
-    assert builders.experiment(between="POST /reset {env.RESET_TOKEN}").between
+        recorded.experiment(between="reset --token {env.RESET_TOKEN}")
+    assert recorded.experiment(between="POST /reset {env.RESET_TOKEN}").between
 
 
 def test_a_command_is_told_the_variant_and_its_address(ledger: Ledger, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_database_of_the_users_own_is_not_divided(
 
 def test_trials_of_several_calls_are_one_document() -> None:
     def document(position: int, holds: bool) -> K6Document:
-        trial = builders.trial("virtual", position)
+        trial = recorded.trial("virtual", position=position)
         thresholds = {"virtual": {"http_req_duration": {"p(95)<500": holds}}}
         return K6Document(
             version=1,

@@ -8,15 +8,15 @@ from typing import get_args
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Activity, Failure
 from vtlab.model.verdict import Bottleneck, Bound, Inside
 from vtlab.report.parts import resource_use
 from vtlab.report.words import bottlenecks
 
-RUN = builders.analysed(builders.run(blocks=3))
-OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
+RUN = recorded.analysed(recorded.run(blocks=3))
+OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
 UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
 
 
@@ -39,7 +39,7 @@ def limit(of: Bound, *together: str) -> Bottleneck:
 
 def text(of: Bottleneck, throughput: float, *bounds: Bound, **fields: object) -> str:
     result = {"bottleneck": of, "throughput": throughput, "bounds": list(bounds), "next": None, **fields}
-    return bottlenecks.sentence(builders.changed(RUN, virtual=result), "virtual")
+    return bottlenecks.sentence(recorded.changed(RUN, virtual=result), "virtual")
 
 
 THREADS = bound("tomcat-threads", 200, 200, 199.5)
@@ -63,7 +63,7 @@ def test_a_bottleneck_is_not_called_refuted(together: tuple[str, ...]) -> None:
     """Where waits are random, the measurement may exceed the bottleneck's bound; another bound would be refuted."""
     over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 180, 1, 200)
     fields = {"bottleneck": limit(over, *together), "bounds": [over, other], "next": None}
-    result = builders.changed(RUN, virtual=fields).verdict.variants["virtual"]
+    result = recorded.changed(RUN, virtual=fields).verdict.variants["virtual"]
     roles = [resource_use.role(result, each) for each in result.bounds]
     assert roles == ["together" if together else "bottleneck", "refuted"]
 
@@ -171,22 +171,22 @@ def test_a_place_is_named_by_its_evidence(resource: str, words: str) -> None:
 
 
 def test_memory_says_how_long_the_collector_pauses_it() -> None:
-    run = builders.run(blocks=2)
+    run = recorded.run(blocks=2)
     trials = [t for b in run.blocks for t in b.trials if t.variant == "virtual"]
     short = Bottleneck(resource="memory", utilisation=None, bound=None)
     memory = {"bottleneck": short, "next": None}
-    full = builders.changed(builders.analysed(run), virtual={**memory, "throughput": 120.0})
+    full = recorded.changed(recorded.analysed(run), virtual={**memory, "throughput": 120.0})
     assert bottlenecks.sentence(full, "virtual") == (
-        "limited by memory (heap 256m): 120/s; a full collection leaves hardly any room in its heap."
+        "limited by memory (heap 384m): 120/s; a full collection leaves hardly any room in its heap."
     )
     shared = short.model_copy(update={"together": ["load"]})
-    both = builders.changed(full, virtual={"bottleneck": shared})
-    assert bottlenecks.sentence(both, "virtual").startswith("limited by memory and the load (1,000 users) together:")
+    both = recorded.changed(full, virtual={"bottleneck": shared})
+    assert bottlenecks.sentence(both, "virtual").startswith("limited by memory and the load (20 users) together:")
     for trial in trials:
         trial.server["gc_share"] = 0.23
     assert bottlenecks.sentence(
-        builders.changed(builders.analysed(run), virtual={**memory, "throughput": 120.0}), "virtual"
-    ) == ("limited by memory (heap 256m): 120/s; collecting garbage pauses it for 23.0 % of the time.")
+        recorded.changed(recorded.analysed(run), virtual={**memory, "throughput": 120.0}), "virtual"
+    ) == ("limited by memory (heap 384m): 120/s; collecting garbage pauses it for 23.0 % of the time.")
 
 
 def test_an_overloaded_variant_says_how_fast_it_grows() -> None:
@@ -206,7 +206,7 @@ def test_a_variant_that_never_answered_says_how_it_failed() -> None:
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
     over = bound(resource, 100, 10, 108)
-    a = builders.changed(RUN, virtual={"bottleneck": limit(over), "throughput": 108.0, "bounds": [over], "next": None})
+    a = recorded.changed(RUN, virtual={"bottleneck": limit(over), "throughput": 108.0, "bounds": [over], "next": None})
     row = next(row for row in resource_use.bound_table(a).rows if row[0] == "virtual")
     assert row[7:] == ["at its limit", "bottleneck"]
     picture = next(panel.chart for panel in resource_use.bound_panels(a) if panel.title == "virtual")
@@ -217,7 +217,7 @@ def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
 
 def test_a_bound_that_the_measurement_disproves_has_no_share() -> None:
     wrong = bound("cpu", 100, 1, 150)
-    a = builders.changed(RUN, virtual={"bounds": [wrong], "throughput": 150.0, "next": None})
+    a = recorded.changed(RUN, virtual={"bounds": [wrong], "throughput": 150.0, "next": None})
     row = next(row for row in resource_use.bound_table(a).rows if row[0] == "virtual")
     assert row[7:] == ["–", "refuted"]
     assert "150/s, far above 100/s" in next(p.chart for p in resource_use.bound_panels(a) if p.title == "virtual")
@@ -225,11 +225,11 @@ def test_a_bound_that_the_measurement_disproves_has_no_share() -> None:
 
 def test_the_table_marks_those_that_limit_together_and_a_pool_that_is_full() -> None:
     cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258)
-    shared = builders.changed(RUN, virtual={"bottleneck": limit(load, "cpu"), "bounds": [load, cpu], "next": None})
+    shared = recorded.changed(RUN, virtual={"bottleneck": limit(load, "cpu"), "bounds": [load, cpu], "next": None})
     roles = [row[8] for row in resource_use.bound_table(shared).rows if row[0] == "virtual"]
     assert roles == ["together", "together"]
     assert bottlenecks.resource_names(limit(load, "cpu")) == "load and cpu"
-    full = builders.changed(RUN, virtual={"bottleneck": inside("database"), "bounds": [POOL], "next": None})
+    full = recorded.changed(RUN, virtual={"bottleneck": inside("database"), "bounds": [POOL], "next": None})
     (row,) = [row for row in resource_use.bound_table(full).rows if row[0] == "virtual"]
     assert row[8] == "full, but what is inside is slow"
 
@@ -241,7 +241,7 @@ def test_carriers_that_keep_threads_waiting_are_said_with_how_many_wait() -> Non
         b.model_copy(update={"trials": [t.model_copy(update={"server": {**t.server, **queued}}) for t in b.trials]})
         for b in RUN.accepted
     ]
-    analysis = builders.changed(
+    analysis = recorded.changed(
         replace(RUN, accepted=blocks), virtual={"bottleneck": starved, "throughput": 35.1, "bounds": [], "next": None}
     )
     assert bottlenecks.sentence(analysis, "virtual") == (

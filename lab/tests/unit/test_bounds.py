@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.phases import bound_of, measured, names, users
 from vtlab.analysis.laws.explanation import explain
 
@@ -40,7 +40,7 @@ def test_next_is_withheld_where_its_interval_is_wide() -> None:
     m = measured("platform", (5998, 30, {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0}), cpu=0.00034)
     assert explain(m).next is not None
     for trial, share in zip(m.single, (0.7, 1.0, 1.3), strict=True):
-        trial.latency = builders.latency(trial.ok, share)
+        trial.latency = recorded.latency(trial.ok, share)
     for trial in m.light:
         trial.failed = {"timeout": 1}  # so that it does not tell either
     e = explain(m)

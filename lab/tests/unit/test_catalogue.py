@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.laws import bounds, explanation, phases
 from vtlab.catalogue import metrics, resources
 from vtlab.catalogue.metrics import METRICS, WINDOW_METRICS
@@ -71,8 +71,8 @@ def test_a_figure_that_no_metric_is_called_never_passes_for_a_value() -> None:
     assert {*WINDOW_METRICS, *of_harness} == {name for part in get_args(ServerFigure) for name in names(part)}
     for figures in ({"server": {"cpu_coers": 1.0}}, {"machine": {"idle": 1.0}}):
         with pytest.raises(ValueError, match="literal_error"):
-            Trial.model_validate(builders.trial().model_dump() | figures)
-    assert set(builders.trial().machine) <= set(get_args(MachineFigure))
+            Trial.model_validate(recorded.trial().model_dump() | figures)
+    assert set(recorded.trial().machine) <= set(get_args(MachineFigure))
 
 
 def names(part: Any) -> tuple[str, ...]:
@@ -111,12 +111,12 @@ def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         "demand_locks",
     ]
     monkeypatch.setitem(RESOURCES, "locks", locks)
-    exp = builders.experiment(load={"model": "closed", "users": 100}, expected=None)
-    trial = builders.trial(exp=exp, ok=570, throughput=19.0)
+    exp = recorded.experiment(load={"model": "closed", "users": 100}, expected=None)
+    trial = recorded.trial(users=100, window=30.0, ok=570)
     trial.server |= {"capacity_locks": 2.0}  # type: ignore[dict-item]
-    lone = builders.trial(exp=exp, phase="single", users=1, window=5.0)
+    lone = recorded.trial(phase="single")
     lone.server |= {"hold_locks": 0.1}  # type: ignore[dict-item]
-    m = phases.Measured(exp, "platform", [phases.Phases([trial], [lone], [], [builders.instance()])])
+    m = phases.Measured(exp, "platform", [phases.Phases([trial], [lone], [], [recorded.instance()])])
     (bound,) = (b for b in bounds.bounds(m) if b.resource == "locks")
     assert (bound.bound, bound.utilisation) == (pytest.approx(20), pytest.approx(0.95))
     assert explanation.explain(m).bottleneck.resource == "locks"

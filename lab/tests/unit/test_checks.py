@@ -6,17 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
-from tests.support.blocks import BLOCKING, OPEN, reasons_of, with_trial
+from tests.support import recorded
+from tests.support.blocks import BLOCKING, reasons_of, with_trial
 from vtlab.analysis.validity import checks
-from vtlab.model.experiment import Experiment
-from vtlab.model.run import CheckResult
+from vtlab.model.run import CheckResult, Run
 
 
-@pytest.mark.parametrize("exp", [BLOCKING, OPEN, builders.cpu()], ids=lambda e: e.name)
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_good_block_passes(exp: Experiment, reverse: bool) -> None:
-    assert checks.reasons(builders.block(exp=exp, reverse=reverse), exp) == []
+@pytest.mark.parametrize(
+    "run",
+    [recorded.run(), recorded.run("pool"), recorded.under_open_load(recorded.run())],
+    ids=["threads", "pool", "open"],
+)
+def test_a_good_block_passes(run: Run) -> None:
+    assert [reason for block in run.blocks for reason in checks.reasons(block, run.experiment)] == []
+    assert {block.order[0] for block in run.blocks} == {"platform", "virtual"}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_a_good_block_passes(exp: Experiment, reverse: bool) -> None:
         ),
         (
             # A kernel without schedstat.
-            {"machine": {"generator_wait": None}},
+            {"machine": {"generator_wait": None, "generator_throttled": 0.0}},
             {"machine": {"generator_wait": None, "generator_throttled": None}},
             ["no measurement of the load generator"],
         ),
@@ -74,26 +77,31 @@ def test_checks_of_a_trial(passing: dict[str, Any], failing: dict[str, Any], wor
     bad = with_trial(1, **failing)
     for word in words:
         assert word in reasons_of(bad)
-    results = checks.results([builders.block(), bad], BLOCKING)
+    results = checks.results([recorded.block(), bad], BLOCKING)
     assert not all(result.passed for result in results), "the table shows it, too"
 
 
 def test_a_missing_key_never_passes() -> None:
-    server = {k: v for k, v in builders.trial().server.items() if k not in ("in_flight_before", "cpu_cores")}
-    good = builders.block()
+    server = {k: v for k, v in recorded.trial().server.items() if k not in ("in_flight_before", "cpu_cores")}
+    good = recorded.block()
     bad = good.model_copy(update={"trials": [t.model_copy(update={"server": server}) for t in good.trials]})
     assert reasons_of(bad).count("no measurement") == 8
 
 
 def test_what_was_not_measured_in_a_cluster_or_in_older_results_is_not_judged() -> None:
-    names = {result.name for result in checks.results([builders.block()], BLOCKING)}
+    good = recorded.block()
+    for trial in good.trials:
+        for figure in ("steal", "core_wait", "jit_cpu"):
+            trial.machine.pop(figure, None)  # type: ignore[call-overload]
+            trial.server.pop(figure, None)  # type: ignore[call-overload]
+    names = {result.name for result in checks.results([good], BLOCKING)}
     assert not names & {"steal", "server's wait for a core", "JIT compiler"}
     none = with_trial(1, server={"core_wait": None, "jit_cpu": None}, machine={"steal": None})
     assert checks.reasons(none, BLOCKING) == []
 
 
 def test_the_results_name_limit_worst_and_place() -> None:
-    blocks = [builders.block(1), with_trial(1, machine={"idle_cores": 0.07})]
+    blocks = [recorded.block(1), with_trial(1, machine={"idle_cores": 0.07})]
     results = {r.name: r for r in checks.results(blocks, BLOCKING)}
     assert results["idle cores"] == CheckResult("idle cores", ">= 5 %", "7.0 % (block 1, virtual, trial 2)", True)
     assert all(r.passed for r in results.values())

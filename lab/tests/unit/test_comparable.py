@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis import asserts, comparable
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.records import Diagnosis, Failure, Place
@@ -13,9 +13,9 @@ from vtlab.report.pages import html, markdown
 from vtlab.report.parts import performance, ratios, resource_use
 from vtlab.report.parts.part import Table
 
-CLOSED = builders.analysed(builders.run(blocks=3))
-EQUAL = builders.analysed(builders.run(builders.cpu(), blocks=3))
-OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
+CLOSED = recorded.analysed(recorded.run(blocks=3))
+EQUAL = recorded.analysed(recorded.run("pool", blocks=3))
+OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
 
 
 def metrics(a: Analysis) -> list[str]:
@@ -43,7 +43,7 @@ def test_latency_compares_under_open_load_only_and_service_time_never() -> None:
 
 
 def test_the_latency_of_an_overloaded_variant_has_no_ratio() -> None:
-    a = builders.changed(OPEN, platform={"growth": 95.0})
+    a = recorded.changed(OPEN, platform={"growth": 95.0})
     kept = comparable.meaningful_comparisons(a.verdict.comparisons, a.verdict.variants, a.run.experiment)
     assert [c.metric for c in kept if c.metric.startswith("latency")] == ["latency_p99"], "the primary one, judged"
 
@@ -52,9 +52,9 @@ def test_without_a_ratio_both_values_stand_in_the_table() -> None:
     table = ratios.metric_table(CLOSED)
     assert table.head == ["metric", "platform", "virtual", "ratio", "95 % interval", "better", "verdict"]
     cpu = row(table, "CPU per request")
-    assert (cpu["platform"], cpu["virtual"], cpu["ratio"], cpu["better"]) == ("340 µs", "300 µs", "–", "")
+    assert (cpu["platform"], cpu["virtual"], cpu["ratio"], cpu["better"]) == ("2.56 ms", "2.56 ms", "–", "")
     assert row(table, "service time")["ratio"] == row(table, "queue time")["ratio"] == "–"
-    assert row(table, "latency p99")["ratio"] == "–"
+    assert row(table, "latency p50")["ratio"] == "–"
     assert row(ratios.metric_table(EQUAL), "CPU per request")["ratio"].endswith("×")
     assert row(ratios.metric_table(OPEN), "latency p99")["verdict"] == "faster"
 
@@ -62,7 +62,7 @@ def test_without_a_ratio_both_values_stand_in_the_table() -> None:
 def test_a_lower_bound_is_one_in_the_tables_too() -> None:
     def cell(ratio: float, is_lower_bound: bool) -> str:
         comparison = {"ratio": ratio, "is_lower_bound": is_lower_bound}
-        return ratios.ratio_cell(builders.changed(CLOSED, comparison).verdict.comparisons[0])
+        return ratios.ratio_cell(recorded.changed(CLOSED, comparison).verdict.comparisons[0])
 
     assert (cell(5.0, True), cell(0.2, True), cell(5.0, False)) == ("≥ 5.00×", "≤ 0.200×", "5.00×")
 
@@ -72,7 +72,7 @@ def test_a_lower_bound_is_one_in_the_tables_too() -> None:
     [(5.0, "a ratio above 1.05"), (0.5, "a ratio below 1/1.05"), (1.01, "a difference below 5 %")],
 )
 def test_the_p_values_say_of_which_claim_they_are(ratio: float, claim: str) -> None:
-    a = builders.changed(CLOSED, {"ratio": ratio, "p_t": 0.012, "p_holm": 0.024, "p_sign_flip": 0.125})
+    a = recorded.changed(CLOSED, {"ratio": ratio, "p_t": 0.012, "p_holm": 0.024, "p_sign_flip": 0.125})
     assert (
         f"Its p, one-sided, for {claim}: paired t 0.012, after Holm 0.024, sign flip 0.125."
         " Holm: corrected for the number of comparisons in this report."
@@ -80,20 +80,20 @@ def test_the_p_values_say_of_which_claim_they_are(ratio: float, claim: str) -> N
 
 
 def test_users_without_an_answer_stand_in_place_of_a_short_mean() -> None:
-    starved = builders.changed(CLOSED, platform={"missing_users": 310.4})
+    starved = recorded.changed(CLOSED, platform={"missing_users": 11.4})
     platform, virtual = performance.latency_table(starved).rows
     assert platform[1:7] == ["–"] * 6
-    assert platform[-1] == "310 of 1,000 users never got an answer"
-    assert (virtual[1], virtual[-1]) == ("1.00 s", "")
-    assert "310 of 1,000 users never got an answer" in html.render([starved])
-    assert "310 of 1,000 users never got an answer" in markdown.render([starved])
-    odd = builders.changed(CLOSED, platform={"missing_users": -150.0})
-    assert performance.latency_table(odd).rows[0][-1] == "latency and throughput do not fit 1,000 users"
+    assert platform[-1] == "11 of 20 users never got an answer"
+    assert (virtual[1], virtual[-1]) == ("201 ms", "")
+    assert "11 of 20 users never got an answer" in html.render([starved])
+    assert "11 of 20 users never got an answer" in markdown.render([starved])
+    odd = recorded.changed(CLOSED, platform={"missing_users": -4.0})
+    assert performance.latency_table(odd).rows[0][-1] == "latency and throughput do not fit 20 users"
     assert "remark" not in performance.latency_table(CLOSED).head
 
 
 def test_an_overloaded_variant_shows_no_latency_anywhere() -> None:
-    grown = builders.changed(OPEN, platform={"growth": 95.2})
+    grown = recorded.changed(OPEN, platform={"growth": 95.2})
     platform, virtual = performance.latency_table(grown).rows
     assert (platform[1:7], platform[-1]) == (["–"] * 6, "overloaded, growing by 95 requests a second")
     assert virtual[1] != "–"
@@ -107,7 +107,7 @@ def test_an_overloaded_variant_shows_no_latency_anywhere() -> None:
 def test_failures_have_a_table_with_count_interval_and_moment() -> None:
     assert performance.failure_table(CLOSED).rows == []
     failures = [Failure(variant="virtual", reason="out of heap memory", moment=f"trial {n}") for n in (1, 2)]
-    a = builders.changed(
+    a = recorded.changed(
         CLOSED,
         virtual={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": failures},
         platform={"failed_interval": (0.0, 0.708)},
@@ -122,10 +122,10 @@ def test_failures_have_a_table_with_count_interval_and_moment() -> None:
 
 def test_places_where_threads_stood_have_a_table() -> None:
     assert resource_use.place_table(CLOSED).rows == []
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     lock = Place(activity="lock", place="Semaphore at OrderService:42", threads=9.5)
     run.blocks[0].diagnosis["virtual"] = Diagnosis(dumps=20, threads=10.0, places=[lock])
-    a = builders.analysed(run)
+    a = recorded.analysed(run)
     assert resource_use.place_table(a).rows == [["virtual", "Semaphore at OrderService:42", "lock", "9.5", "95.0 %"]]
     assert "Where threads stood" in html.render([a])
     assert "Where threads stood" in markdown.render([a])
@@ -138,11 +138,11 @@ def test_places_where_threads_stood_have_a_table() -> None:
 def test_a_ratio_that_no_run_has_is_refused_before_measuring(metric: str, reason: str) -> None:
     demand = asserts.parse(f"{metric}(virtual/platform) < 1")
     with pytest.raises(BadInput, match=reason):
-        asserts.refuse_unknown([demand], [builders.experiment()])
+        asserts.refuse_unknown([demand], [recorded.experiment()])
 
 
 def test_an_assertion_fails_where_the_throughputs_are_not_alike() -> None:
     demand = asserts.parse("cpu_per_request(virtual/platform) < 1")
-    asserts.refuse_unknown([demand], [builders.experiment()])
+    asserts.refuse_unknown([demand], [recorded.experiment()])
     with pytest.raises(AssertionFailed, match="there is no ratio, as the throughputs differ by more than the margin"):
         asserts.check([demand], [CLOSED.verdict])

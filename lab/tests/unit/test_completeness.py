@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.blocks import reasons_of
 
 
 def test_checks_of_a_block() -> None:
-    good = builders.block()
+    good = recorded.block()
     a, b = good.instances
 
     def bad(**update: Any) -> str:

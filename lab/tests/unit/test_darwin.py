@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.cli_call import Called
 from tests.unit.test_kubernetes_job import CRON_JOB
 from tests.unit.test_kubernetes_target import deployment
@@ -165,7 +165,7 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
     assert "blocking-open" in mac("list").out
     refused = mac("run", "blocking", "--target", "moon")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: no such target")
-    run = builders.run(blocks=2, with_series=False)
+    run = recorded.run(blocks=2)
     folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
         store.append_block(folder, block)
@@ -182,7 +182,7 @@ def test_what_would_run_on_the_machine_is_refused(mac: Mac, tmp_path: Path, comm
 
 
 def test_a_run_of_another_machine_is_not_resumed(mac: Mac, tmp_path: Path) -> None:
-    folder = store.create(tmp_path / "run", builders.run(blocks=1, with_series=False).manifest)
+    folder = store.create(tmp_path / "run", recorded.run(blocks=1).manifest)
     refused = mac("resume", folder)
     assert refused.code == 3
     assert "only where that is Linux" in refused.err

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.unit.test_words import LOAD, OUT_OF_MEMORY, RUN, THREADS
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Inside
 from vtlab.report.words import decision
 from vtlab.report.words.headline import headline
 
-OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
+OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
 CLEAR: dict[str, Any] = {"ratio": 4.96, "low": 4.9, "high": 5.0, "is_lower_bound": False, "verdict": "faster"}
 SLOWER: dict[str, Any] = {**CLEAR, "ratio": 0.1, "low": 0.09, "high": 0.11, "verdict": "slower"}
 SAME: dict[str, Any] = {**CLEAR, "ratio": 1.001, "low": 0.99, "high": 1.01, "verdict": "equivalent"}
@@ -26,7 +26,7 @@ CARRIERS = Bottleneck(resource="carriers", utilisation=1.0, bound=20.0)
 
 
 def changed(comparison: dict[str, Any], platform: Bottleneck = THREADS, virtual: Bottleneck = LOAD) -> Analysis:
-    return builders.changed(RUN, comparison, platform={"bottleneck": platform}, virtual={"bottleneck": virtual})
+    return recorded.changed(RUN, comparison, platform={"bottleneck": platform}, virtual={"bottleneck": virtual})
 
 
 @pytest.mark.parametrize(
@@ -34,35 +34,35 @@ def changed(comparison: dict[str, Any], platform: Bottleneck = THREADS, virtual:
     [
         (
             changed(CLEAR),
-            "Turn it on: 5.0 times the throughput at 1,000 users; platform is limited by its 200 Tomcat threads.",
+            "Turn it on: 5.0 times the throughput at 20 users; platform is limited by its 10 Tomcat threads.",
         ),
         (
             changed({**CLEAR, "is_lower_bound": True}),
-            "Turn it on: at least 5.0 times the throughput at 1,000 users; platform is limited by its 200 Tomcat"
+            "Turn it on: at least 5.0 times the throughput at 20 users; platform is limited by its 10 Tomcat"
             " threads.",
         ),
-        (changed(CLEAR, platform=UNKNOWN), "Turn it on: 5.0 times the throughput at 1,000 users."),
+        (changed(CLEAR, platform=UNKNOWN), "Turn it on: 5.0 times the throughput at 20 users."),
         (
             changed(SLOWER, LOAD, CARRIERS),
-            "Do not: virtual has 90 % less throughput at 1,000 users; virtual is limited by carriers.",
+            "Do not: virtual has 90 % less throughput at 20 users; virtual is limited by carriers.",
         ),
         (
             changed({**SLOWER, "is_lower_bound": True}, LOAD, CARRIERS),
-            "Do not: virtual has at least 90 % less throughput at 1,000 users; virtual is limited by carriers.",
+            "Do not: virtual has at least 90 % less throughput at 20 users; virtual is limited by carriers.",
         ),
         (
             changed(SAME, LOAD, LOAD),
-            "It makes no difference at 1,000 users: both keep up with it, and the difference in throughput is within"
+            "It makes no difference at 20 users: both keep up with it, and the difference in throughput is within"
             " 5 %.",
         ),
         (
             changed(SAME, POOL, POOL),
-            "It makes no difference at 1,000 users: both are limited by the database, inside its database connections,"
+            "It makes no difference at 20 users: both are limited by the database, inside its database connections,"
             " and the difference in throughput is within 5 %.",
         ),
         (
             changed(SAME, THREADS, UNKNOWN),
-            "It makes no difference at 1,000 users: the difference in throughput is within 5 %.",
+            "It makes no difference at 20 users: the difference in throughput is within 5 %.",
         ),
         (changed(WIDE), "No decision: these blocks show no difference in throughput larger than 27 %."),
         (changed({**WIDE, "low": 0.7}), "No decision: these blocks show no difference in throughput larger than 30 %."),
@@ -74,29 +74,29 @@ def changed(comparison: dict[str, Any], platform: Bottleneck = THREADS, virtual:
         ),
         (changed({**WIDE, "low": None, "high": None}), "No decision: one block gives no interval."),
         (
-            builders.changed(RUN, {"verdict": "inconclusive"}, virtual={"failed_blocks": 1}),
+            recorded.changed(RUN, {"verdict": "inconclusive"}, virtual={"failed_blocks": 1}),
             "No decision: a variant failed in some blocks.",
         ),
         (
-            builders.changed(
+            recorded.changed(
                 RUN, {"verdict": "fails", "fails": ["virtual"]}, virtual={"failed_blocks": 3, "failures": OUT_OF_MEMORY}
             ),
             "No decision: virtual fails under this load (out of heap memory).",
         ),
         (
-            builders.changed(RUN, {"verdict": "fails", "fails": ["virtual", "platform"]}),
+            recorded.changed(RUN, {"verdict": "fails", "fails": ["virtual", "platform"]}),
             "No decision: both fail under this load.",
         ),
         (
-            builders.changed(
+            recorded.changed(
                 OPEN, {"ratio": None, "low": None, "high": None, "verdict": "faster", "overloaded": ["platform"]},
                 platform={"bottleneck": THREADS},
             ),
-            "Turn it on: virtual keeps up with 150 arrivals a second, platform does not; platform is limited by its 200"
+            "Turn it on: virtual keeps up with 150 arrivals a second, platform does not; platform is limited by its 10"
             " Tomcat threads.",
         ),
         (
-            builders.changed(
+            recorded.changed(
                 OPEN,
                 {"ratio": None, "verdict": "inconclusive", "overloaded": ["platform", "virtual"]},
             ),
@@ -109,17 +109,17 @@ def test_decisions(analysis: Analysis, text: str) -> None:
 
 
 def test_a_run_that_is_not_valid_has_no_decision_whatever_its_figures_say() -> None:
-    short = builders.analysed(builders.run(blocks=3, planned=6))
-    assert decision.decide(builders.changed(short, CLEAR)).text == "No decision: 3 of 6 planned blocks count."
-    assert decision.decide(builders.analysed(builders.run(blocks=0, planned=6))).lead == "No decision"
+    short = recorded.analysed(recorded.run(blocks=3, planned=6))
+    assert decision.decide(recorded.changed(short, CLEAR)).text == "No decision: 3 of 6 planned blocks count."
+    assert decision.decide(recorded.analysed(recorded.run(blocks=0, planned=6))).lead == "No decision"
 
 
 def test_of_other_variants_it_names_the_better_one() -> None:
-    run = builders.run(builders.experiment(variants=["virtual-a", "virtual-b"], expected=None), blocks=3)
-    analysis = builders.analysed(run)
-    slower = decision.decide(builders.changed(analysis, SLOWER))
+    names = {"platform": "virtual-a", "virtual": "virtual-b"}
+    analysis = recorded.analysed(recorded.renamed(recorded.run("pool", blocks=3), names))
+    slower = decision.decide(recorded.changed(analysis, SLOWER))
     assert slower.text.startswith("Prefer virtual-a: virtual-b has 90 % less")
-    assert decision.decide(builders.changed(analysis, CLEAR)).lead == "Prefer virtual-b"
+    assert decision.decide(recorded.changed(analysis, CLEAR)).lead == "Prefer virtual-b"
 
 
 @pytest.mark.parametrize("comparison", [CLEAR, SLOWER])

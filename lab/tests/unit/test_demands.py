@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.phases import bound_of, measured, names, users
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.explanation import explain
@@ -136,8 +136,8 @@ def test_a_phase_between_two_scrapes_has_no_timers() -> None:
 
 
 def test_without_a_cpu_limit_the_processors_are_the_capacity() -> None:
-    assert cpu_capacity(builders.instance(cpu_limit=None, processors=4)) == 4
-    assert cpu_capacity(builders.instance(cpu_limit=0.5, processors=1)) == 0.5
+    assert cpu_capacity(recorded.instance(cpu_limit=None, processors=4)) == 4
+    assert cpu_capacity(recorded.instance(cpu_limit=0.5, processors=1)) == 0.5
 
 
 def test_the_words_of_demands_are_those_of_the_catalogue() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.waiting import until
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.host import jcmd as host_jcmd
@@ -59,7 +59,7 @@ def jcmd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pat
 
 def variant(name: str = "virtual") -> Any:
     """As much of a variant as is asked: this process, in windows of 20 ms."""
-    planned = builders.experiment(windows={"measure": "20ms"})
+    planned = recorded.experiment(windows={"measure": "20ms"})
     return SimpleNamespace(
         variant=name,
         process=SimpleNamespace(pid=os.getpid()),
@@ -93,7 +93,7 @@ def await_dumps(noted: Path, count: int) -> None:
 
 def window(begun: float) -> Trial:
     """A trial whose window began then and ends now."""
-    return builders.trial().model_copy(update={"start": int(1000 * begun), "end": int(1000 * time.time()) + 1})
+    return recorded.trial().model_copy(update={"start": int(1000 * begun), "end": int(1000 * time.time()) + 1})
 
 
 def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], folder: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], fo
 
     diagnoses = dumps.diagnose([variant()], folder, load, {})
     assert diagnoses["virtual"].dumps >= 3
-    assert diagnoses["virtual"].throughput == builders.trial().throughput
+    assert diagnoses["virtual"].throughput == recorded.trial().throughput
     assert diagnoses["virtual"].places == [Place(activity="wait", place="Thread.sleep at Till:7", threads=1)]
     assert modes == [0o700], "stacks are nobody else's"
     assert list(folder.iterdir()) == []
@@ -242,7 +242,7 @@ def test_the_latency_of_the_trial_is_kept(jcmd: Callable[[str], Path], folder: P
         return window(begun)
 
     diagnoses = dumps.diagnose([variant()], folder, load, {"virtual": CallPacing(measure=40)})
-    assert diagnoses["virtual"].latency == builders.trial().latency.mean
+    assert diagnoses["virtual"].latency == recorded.trial().latency.mean
     assert diagnoses["virtual"].dump_cpu is None, "this process has no thread of a JVM"
 
 

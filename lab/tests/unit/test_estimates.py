@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.phases import SCATTER, bound_of, measured
 from vtlab.analysis.laws.estimates import slope
 from vtlab.analysis.laws.phases import Measured, Phases
@@ -69,7 +69,7 @@ def test_a_bound_has_the_t_interval_of_its_phases() -> None:
 def test_over_several_blocks_an_interval_is_that_of_the_blocks() -> None:
     alone = measured("virtual", (29_970, 30, {})).blocks[0]
     slower = measured("virtual", (29_970, 30, {}), alone=1.1).blocks[0]
-    exp = builders.experiment()
+    exp = recorded.experiment()
     bound = bound_of(Measured(exp, "virtual", [alone, slower]), "load")
     half = 12.7062 * math.log(1.1) / 2
     assert bound.high is not None

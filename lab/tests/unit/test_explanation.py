@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.phases import bound_of, measured, names, threads_at, users
 from vtlab.analysis.laws import mva
 from vtlab.analysis.laws.bounds import bounds
@@ -257,7 +257,7 @@ def test_collections_that_stop_all_threads_leave_a_core_idle(server: dict[str, f
 
 
 def test_open_load_is_bounded_by_its_arrivals() -> None:
-    e = explain(measured("virtual", (4500, 30, {"cpu_cores": 0.05}), exp=builders.arrivals(), cpu=0.0003))
+    e = explain(measured("virtual", (4500, 30, {"cpu_cores": 0.05}), exp=recorded.arrivals(), cpu=0.0003))
     assert (e.bottleneck.resource, e.bottleneck.bound, e.modelled) == ("load", 150, 150)
     assert e.next is not None
     assert e.next.resource == "cpu"
@@ -265,14 +265,14 @@ def test_open_load_is_bounded_by_its_arrivals() -> None:
 
 def test_overloaded_open_load_is_limited_by_what_is_short() -> None:
     server = {"cpu_cores": 0.05, "capacity_tomcat-threads": 100.0}
-    m = measured("platform", (2990, 30, server), exp=builders.arrivals(), cpu=0.0003)
+    m = measured("platform", (2990, 30, server), exp=recorded.arrivals(), cpu=0.0003)
     e = explain(m, overloaded=True)
     assert (e.bottleneck.resource, e.bottleneck.bound) == ("tomcat-threads", pytest.approx(100))
     assert e.modelled == pytest.approx(100, rel=0.001)
     assert e.next is not None
     assert (e.next.resource, e.next.bound) == ("load", 150)
     assert explain(m).bottleneck.resource == "load"
-    slow = measured("platform", (1500, 30, server), exp=builders.arrivals(), cpu=0.0003)
+    slow = measured("platform", (1500, 30, server), exp=recorded.arrivals(), cpu=0.0003)
     assert explain(slow, overloaded=True).bottleneck.resource == "unknown"
 
 

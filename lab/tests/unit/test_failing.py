@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.blocks import BLOCKING, failures_of, reasons_of, with_trial
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.records import Block, Counts
 
 
 def test_errors_beyond_those_that_are_allowed_fail_the_variant() -> None:
-    assert failures_of(with_trial(1, failed={"status-500": 5})) == []  # of 30,000
-    ((variant, reason, moment),) = failures_of(with_trial(1, failed={"status-500": 300}))
+    assert failures_of(with_trial(1, window=300, failed={"status-500": 5})) == []  # of 29,850
+    ((variant, reason, moment),) = failures_of(with_trial(1, window=300, failed={"status-500": 300}))
     assert (variant, moment) == ("virtual", "trial 2")
-    assert reason == "0.99 % of the answers were errors in the window (300 status-500), at most 0.10 % allowed"
+    assert reason == "1.00 % of the answers were errors in the window (300 status-500), at most 0.10 % allowed"
     ((_, reason, _),) = failures_of(with_trial(1, failed_outside=100))
     assert "over the whole trial" in reason
-    results = checks.results([builders.block(), with_trial(1, failed={"status-500": 300})], BLOCKING)
+    results = checks.results([recorded.block(), with_trial(1, failed={"status-500": 300})], BLOCKING)
     assert not all(result.passed for result in results), "the table shows it, too"
 
 
@@ -35,20 +35,20 @@ def test_checks_and_requests_of_a_users_script_fail_its_variant(counts: str, wor
 
 
 def test_an_experiment_says_how_many_errors_are_allowed() -> None:
-    one_in_a_hundred = with_trial(1, failed={"status-500": 300})
-    assert failures_of(one_in_a_hundred, builders.experiment(max_errors=0.02)) == []
-    assert len(failures_of(one_in_a_hundred, builders.experiment(max_errors=0.009))) == 1
+    one_in_a_hundred = with_trial(1, window=300, failed={"status-500": 300})
+    assert failures_of(one_in_a_hundred, recorded.experiment(max_errors=0.02)) == []
+    assert len(failures_of(one_in_a_hundred, recorded.experiment(max_errors=0.009))) == 1
     one = with_trial(1, failed={"status-500": 1})
-    assert len(failures_of(one, builders.experiment(max_errors=0))) == 1
+    assert len(failures_of(one, recorded.experiment(max_errors=0))) == 1
 
 
 def test_a_window_without_an_answer_fails_the_variant() -> None:
-    hanging = {"ok": 0, "throughput": 0.0, "latency": builders.latency(0, 1.0), "failed_outside": 1000}
+    hanging = {"ok": 0, "throughput": 0.0, "latency": recorded.latency(0, 1.0), "failed_outside": 1000}
     assert ("virtual", "no OK answer in the window", "trial 2") in failures_of(with_trial(1, **hanging))
 
 
 def test_an_instance_that_did_not_last_fails_the_variant() -> None:
-    good = builders.block()
+    good = recorded.block()
     a, b = good.instances
 
     def failed(*instances: Any) -> list[tuple[str, str, str]]:
@@ -63,7 +63,7 @@ def test_an_instance_that_did_not_last_fails_the_variant() -> None:
 
 @pytest.mark.parametrize("how", ["start", "oom", "errors", "unsteady"])
 def test_a_block_counts_with_what_a_broken_variant_lacks(how: str) -> None:
-    broken = builders.broken(builders.block(), "virtual", how)
+    broken = recorded.broken(recorded.block(), "virtual", how)
     failures = failures_of(broken)
     assert {variant for variant, _, _ in failures} == {"virtual"}
     assert failing.failed(broken, BLOCKING) == {"virtual"}
@@ -73,12 +73,12 @@ def test_a_block_counts_with_what_a_broken_variant_lacks(how: str) -> None:
 
 
 def test_what_broke_a_variant_comes_before_what_followed_from_it() -> None:
-    dead = builders.broken(builders.block(), "virtual", "oom")
+    dead = recorded.broken(recorded.block(), "virtual", "oom")
     assert failures_of(dead) == [("virtual", "out of heap memory (256m)", "trial 2")]
 
 
 def test_both_variants_may_fail() -> None:
-    both = builders.broken(builders.broken(builders.block(), "virtual", "oom"), "platform", "start")
+    both = recorded.broken(recorded.broken(recorded.block(), "virtual", "oom"), "platform", "start")
     assert [variant for variant, _, _ in failures_of(both)] == ["virtual", "platform"]
 
 
@@ -90,7 +90,7 @@ def with_left(**update: Any) -> Block:
 
 
 def test_requests_that_do_not_drain_fail_the_variant_that_left_them() -> None:
-    exp = builders.experiment(max_errors=0.02)
+    exp = recorded.experiment(max_errors=0.02)
     ((variant, reason, moment),) = failures_of(with_left(), exp)
     assert (variant, moment) == ("virtual", "before trial 3")
     assert reason == "3 of its requests were still in flight when the next trial began, 0 allowed"
@@ -109,7 +109,7 @@ def test_what_was_left_and_nobody_saw_is_not_judged_of_a_variant_that_failed() -
 
 
 def test_answers_that_fail_from_the_start_are_named_though_no_trial_ran() -> None:
-    good = builders.block()
+    good = recorded.block()
     failing = [t.model_copy(update={"ok": 0, "throughput": 0.0, "failed": {"status-400": 900}}) for t in good.warmup]
     failures = failures_of(good.model_copy(update={"warmup": failing, "trials": []}))
     assert {variant for variant, _, _ in failures} == {"platform", "virtual"}

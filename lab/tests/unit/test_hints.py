@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.model.records import Block, Diagnosis
 from vtlab.report.words import hints
 
 
 def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
-    quick = hints.quick_look(builders.analysed(builders.run(blocks=3)))
-    assert quick == "Quick look: n = 3, fewer than 6 blocks; a full run of 6 blocks takes about 22 minutes."
+    quick = hints.quick_look(recorded.analysed(recorded.run(blocks=3)))
+    assert quick == "Quick look: n = 3, fewer than 6 blocks; a full run of 6 blocks takes about 7 minutes."
 
 
 def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() -> None:
-    recorded = builders.run(blocks=3)
-    first = recorded.blocks[0]
+    run = recorded.run(blocks=3)
+    first = run.blocks[0]
     dumps = Diagnosis(dumps=20, threads=1.0, places=[])
     (trial,) = [t for t in first.trials if t.variant == "virtual"][:1]
     light = trial.model_copy(update={"begin": 0, "drained": 300_000, "phase": "light"})
@@ -26,13 +26,13 @@ def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() ->
     lit = bare.model_copy(update={"light": [light], "diagnosis": {"virtual": dumps}})
 
     def seconds(block: Block) -> float:
-        return hints._extra_seconds(builders.analysed(replace(recorded, blocks=[block, *recorded.blocks[1:]])))
+        return hints._extra_seconds(recorded.analysed(replace(run, blocks=[block, *run.blocks[1:]])))
 
-    longest = max(t.drained - t.begin for b in recorded.blocks for t in b.trials if t.variant == "virtual") / 1000
+    longest = max(t.drained - t.begin for b in run.blocks for t in b.trials if t.variant == "virtual") / 1000
     others = seconds(bare)
     assert seconds(lit) - others == pytest.approx(300 + longest)
-    quick = str(hints.quick_look(builders.analysed(replace(recorded, blocks=[lit, *recorded.blocks[1:]]))))
-    assert quick.endswith("a full run of 6 blocks takes about 28 minutes.")
+    quick = str(hints.quick_look(recorded.analysed(replace(run, blocks=[lit, *run.blocks[1:]]))))
+    assert quick.endswith("a full run of 6 blocks takes about 12 minutes.")
 
 
 @pytest.mark.parametrize(

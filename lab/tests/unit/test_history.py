@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders, golden_files
+from tests.support import golden_files, recorded
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS, Outline
 from vtlab.analysis.verdict import analyse_all
@@ -28,7 +28,7 @@ def stored(folder: Path, run: Run) -> None:
 def measured(day: int, ratio: float = 1.0, **changes: Any) -> Run:
     started = f"2026-10-{day:02}T07:00:00Z"
     about = {"started": started, "run_id": f"day-{day}", **changes}
-    return builders.run(builders.cpu(), builders.computing(ratio), with_series=False, **about)
+    return recorded.with_ratio(recorded.run("pool", **about), ratio, noise=0.01)
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def root(tmp_path: Path) -> Path:
     stored(root / "a", measured(1))
     stored(root / "b", measured(2, blocks=3, planned=6))
     for cpu in (0.5, 1.0):
-        exp = builders.experiment(limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
-        name = f"blocking@{cpu:g}cpu"
-        stored(root / "both" / name, builders.run(exp, blocks=2, run_id=name, name=name, with_series=False))
+        exp = recorded.experiment(limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
+        name = f"threads@{cpu:g}cpu"
+        stored(root / "both" / name, recorded.run(experiment=exp, blocks=2, run_id=name, name=name))
     (root / ".vtlab").mkdir()
     (root / "broken").mkdir()
     (root / "broken" / store.MANIFEST).write_text("{", encoding="utf-8")
@@ -60,13 +60,13 @@ def test_the_page_has_a_line_for_each_experiment_and_limit(root: Path) -> None:
     outline = Outline(text)
     assert outline.open == []
     assert [heading for heading in outline.outline if heading.startswith("h2")] == [
-        "h2 blocking under 0.5 CPU, 512Mi",
-        "h2 blocking under 1 CPU, 512Mi",
-        "h2 cpu under 1 CPU, 512Mi",
+        "h2 hikaricp-production-tuning under 1 CPU, 1Gi",
+        "h2 threads under 0.5 CPU, 512Mi",
+        "h2 threads under 1 CPU, 512Mi",
         "h2 Not read",
     ]
     links = [attrs["href"] for tag, attrs in outline.tags if tag == "a"]
-    assert links == ["both/report.html", "both/report.html", "c/report.html", "b/report.html", "a/report.html"]
+    assert links == ["c/report.html", "b/report.html", "a/report.html", "both/report.html", "both/report.html"]
     assert re.search(r">broken</th><td [^>]*>\S*manifest.json: not valid JSON", text)
     assert ">empty</th>" in text
     assert ".vtlab" not in text
@@ -82,8 +82,8 @@ def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
 
 def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
     entries, _ = read_entries(root)
-    (cpu,) = [of for of in run_history.group(entries) if of.title.startswith("cpu")]
-    chart = run_history.ratio_chart(cpu.entries, "a title")
+    (pool,) = [of for of in run_history.group(entries) if of.title.startswith("hikaricp")]
+    chart = run_history.ratio_chart(pool.entries, "a title")
     assert chart is not None
     label = re.search(r'aria-label="([^"]*)"', chart)
     assert label is not None

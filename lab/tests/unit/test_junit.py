@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support import builders, golden_files
+from tests.support import golden_files, recorded
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS
 from vtlab.analysis import verdict
@@ -19,7 +19,7 @@ from vtlab.report.pages import junit, markdown
 from vtlab.runs import store
 from vtlab.runs.report import write_files
 
-HOLDS, BROKEN = "throughput(virtual/platform) >= 4.5", "throughput(virtual/platform) >= 6"
+HOLDS, BROKEN = "throughput(virtual/platform) >= 1.9", "throughput(virtual/platform) >= 2.5"
 #: Of Ant's schema: the attributes that an element must have, and those that it may have.
 MUST = {
     "testsuites": set[str](),
@@ -68,11 +68,11 @@ def outcomes(suite: ET.Element) -> dict[str, str]:
 
 
 def asserting(*texts: str, **changes: Any) -> Run:
-    return builders.run(**{"blocks": 3, "asserts": list(texts), **changes})
+    return recorded.run(**{"blocks": 3, "asserts": list(texts), **changes})
 
 
 def test_it_is_that_of_the_golden_file() -> None:
-    runs = [asserting(HOLDS, BROKEN), builders.run(builders.cpu(), blocks=3, planned=4, rejected={2: "steal"})]
+    runs = [asserting(HOLDS, BROKEN), recorded.run("pool", blocks=3, planned=4, rejected={2: "steal"})]
     golden_files.check("junit.xml", junit.render(verdict.analyse_all(runs)))
 
 
@@ -97,7 +97,7 @@ def test_an_assertion_passes_or_fails_as_the_call_does() -> None:
     failure = suite.find("testcase/failure")
     assert failure is not None
     assert failure.attrib["type"] == "AssertionFailed"
-    assert re.search(r"does not hold: 5\S* \(95 % interval", failure.attrib["message"])
+    assert re.search(r"does not hold: 2\S* \(95 % interval", failure.attrib["message"])
 
 
 def test_missing_blocks_are_an_error_and_nothing_is_asserted_of_them() -> None:
@@ -111,7 +111,7 @@ def test_missing_blocks_are_an_error_and_nothing_is_asserted_of_them() -> None:
 
 
 def test_inconclusive_is_skipped_and_failing_passes_unless_something_is_asserted() -> None:
-    wide = builders.run(blocks=6, noise=0.15, ratio=1.1)
+    wide = recorded.with_ratio(recorded.run(), 1.1, 0.15)
     failing = asserting(HOLDS, failing=dict.fromkeys((1, 2, 3), "oom"))
     skipped, failed = document(wide, failing)
     name = "verdict throughput(virtual/platform)"
@@ -121,12 +121,8 @@ def test_inconclusive_is_skipped_and_failing_passes_unless_something_is_asserted
 
 
 def test_each_of_several_variants_has_its_verdict_and_its_assertions() -> None:
-    exp = builders.experiment(
-        variants=["platform", "virtual", "virtual-b"], properties={"virtual-b": {"threads": "virtual"}}
-    )
-    behaviour = {name: builders.Service(threads=200 if name == "platform" else None) for name in exp.variants}
     other = "throughput(virtual-b/platform) >= 1"
-    (suite,) = document(builders.run(exp, behaviour, blocks=2, asserts=[HOLDS, other]))
+    (suite,) = document(recorded.with_variant(recorded.run(blocks=2, asserts=[HOLDS, other]), "virtual-b"))
     assert list(outcomes(suite)) == [
         "validity checks",
         "verdict throughput(virtual/platform)",
@@ -139,8 +135,8 @@ def test_each_of_several_variants_has_its_verdict_and_its_assertions() -> None:
 def test_what_others_wrote_stays_xml() -> None:
     reason = f"{NASTY} \x1b[31m\x00 ]]>"
     failures = [Failure(variant="virtual", reason=reason, moment="trial 2")] * 3
-    analysis = builders.changed(
-        builders.analysed(asserting(HOLDS, command=reason)),
+    analysis = recorded.changed(
+        recorded.analysed(asserting(HOLDS, command=reason)),
         {"verdict": "fails", "fails": ["virtual"]},
         virtual={"failed_blocks": 3, "failures": failures},
     )
@@ -163,7 +159,7 @@ def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
     assert (folder / "junit.xml").read_bytes() == before
 
 
-@pytest.mark.parametrize(("text", "line"), [(HOLDS, "- ✓ blocking: {} holds: "), (BROKEN, "- ✗ blocking: {} does not")])
+@pytest.mark.parametrize(("text", "line"), [(HOLDS, "- ✓ threads: {} holds: "), (BROKEN, "- ✗ threads: {} does not")])
 def test_the_summary_has_each_assertion_before_the_details(text: str, line: str) -> None:
     summary = markdown.render(verdict.analyse_all([asserting(text)]))
     shown = markdown.escaped(line.format(text))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import BlockFault
 from vtlab.host import machine
 from vtlab.model.k6_documents import K6Document
@@ -77,7 +77,7 @@ def line(at: str, text: str) -> str:
 
 
 def document() -> K6Document:
-    block = builders.run(blocks=1).blocks[0]
+    block = recorded.run(blocks=1).blocks[0]
     return K6Document(
         version=1,
         experiment="e",

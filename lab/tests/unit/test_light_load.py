@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.laws import demands
 from vtlab.planning import light_load
 from vtlab.planning.light_load import LoadedVariant
@@ -118,9 +118,9 @@ def test_where_requests_take_too_long_for_it_there_are_idle_phases_alone() -> No
 
 
 def test_load_at_once_needs_a_machine_whose_idle_cores_are_known() -> None:
-    exp = builders.experiment()
+    exp = recorded.experiment()
     known, unknown = (
-        [t.model_copy(update={"machine": {"idle_cores": idle}}) for t in builders.block(exp=exp).trials[:2]]
+        [t.model_copy(update={"machine": {"idle_cores": idle}}) for t in recorded.block().trials[:2]]
         for idle in (0.63, None)
     )
     assert light_load.may_run_at_once(exp, known)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.k6.call import Call
@@ -45,7 +45,7 @@ class OfAVariant:
 
 def of_two(folder: Path) -> LocalBlock:
     """A block in which both variants run."""
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
     site: Any = SimpleNamespace(folder=folder, run_id="r")
     return LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
@@ -55,7 +55,7 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     block = of_two(tmp_path)
-    variants, trials = block.variants, builders.block().trials
+    variants, trials = block.variants, recorded.block().trials
     targets = []
 
     def load(variables: object, run_id: str) -> Any:
@@ -98,7 +98,7 @@ def test_what_comes_between_trials_and_fails_costs_the_dumps_and_no_block(
 def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     variants: list[Any] = [OfAVariant(name) for name in ("platform", "virtual", "gone")]
     site: Any = SimpleNamespace(folder=tmp_path, run_id="r", preflight=Preflight())
     block = LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
@@ -121,7 +121,7 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
 
 
 def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     site: Any = SimpleNamespace(root=tmp_path, prometheus=SimpleNamespace(url="http://localhost:1"))
     block = LocalBlock(site, LocalStart(run.experiment, 1, 1, [], run.blocks[0].instances))
     said: list[str] = []
@@ -143,7 +143,7 @@ def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, m
 
 
 def test_a_k6_that_fails_ends_those_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     running = SimpleNamespace(exit_description=lambda: None)
     site: Any = SimpleNamespace(
         root=tmp_path,

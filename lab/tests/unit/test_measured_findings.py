@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.findings import measured
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library
@@ -44,11 +44,17 @@ class Case:
     java: str = "25.0.3"
     #: Of the pre-flight.
     differences: tuple[str, ...] = ()
-    #: Of ``builders.run``.
-    run: Mapping[str, Any] = field(default_factory=dict)
+    #: By block, how a variant fails in it.
+    failing: Mapping[int, str] = field(default_factory=dict)
+    failing_variant: str = "virtual"
+    #: Of the throughputs; None: as recorded.
+    ratio: float | None = None
 
     def built(self) -> Run:
-        run = builders.run(blocks=2, with_series=False, inspection=self.inspection, **self.run)
+        whole = recorded.run(blocks=2, inspection=self.inspection)
+        run = recorded.with_failing(whole, self.failing, self.failing_variant)
+        if self.ratio is not None:
+            run = recorded.with_ratio(run, self.ratio)
         run.blocks[:] = [self._changed(block) for block in run.blocks]
         return run
 
@@ -79,7 +85,7 @@ class Case:
 
 def found(case: Case) -> dict[str, Finding]:
     """The measured findings of a case, by id."""
-    analysis = builders.analysed(case.built())
+    analysis = recorded.analysed(case.built())
     results = dict(analysis.verdict.variants)
     results["virtual"] = results["virtual"].model_copy(update=dict(case.result))
     shown = measured.measured_findings(
@@ -89,11 +95,6 @@ def found(case: Case) -> dict[str, Finding]:
 
 
 POOL_IS_FULL = {"db_pool_pending": 400.0, "utilization_db-pool": 1.0}
-SAME_RATE = {"ratio": 1.0}
-
-
-def failing(how: str, **kinds: Any) -> dict[str, Any]:
-    return {"failing": {1: how}, **kinds}
 
 
 def in_flight(requests: int) -> dict[str, Any]:
@@ -210,27 +211,25 @@ CASES: dict[str, Cases] = {
     "cpu-without-throughput": Cases(
         [
             (
-                Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
-                "0.6 cores for 200",
+                Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), ratio=1.0),
+                "0.6 cores for 49.6",
                 "HikariCP 7.0.2, ConcurrentBag.requite",
             )
         ],
         [
-            Case({**POOL_IS_FULL, "cpu_cores": 0.74}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
+            Case({**POOL_IS_FULL, "cpu_cores": 0.74}, {"cpu_cores": 0.6}, inspection=inspection(), ratio=1.0),
             Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection()),
-            Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, run=SAME_RATE),
-            Case({"cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
+            Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, ratio=1.0),
+            Case({"cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), ratio=1.0),
             # It failed: how much it serves is not known.
             Case(
                 {**POOL_IS_FULL, "cpu_cores": 0.75},
                 {"cpu_cores": 0.6},
                 inspection=inspection(),
                 result={"throughput": 0.0},
-                run=SAME_RATE,
+                ratio=1.0,
             ),
-            Case(
-                {**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection("7.1.0"), run=SAME_RATE
-            ),
+            Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection("7.1.0"), ratio=1.0),
         ],
     ),
     "lost-back-pressure": Cases(
@@ -258,31 +257,31 @@ CASES: dict[str, Cases] = {
         [
             Case({"client_pool_active": 299.0}, {"client_pool_active": 200.0}),
             Case({"db_pool_active": 13.9}, {"db_pool_active": 4.0}),
-            Case({"client_pool_active": 300.0}),
-            Case(dumps={"virtual": 812.0}),
+            Case({"client_pool_active": 300.0}, {"client_pool_active": None}),
+            Case({"client_pool_active": None}, {"client_pool_active": None}, dumps={"virtual": 812.0}),
         ],
     ),
     "memory-of-requests": Cases(
         [
-            (Case(run=failing("oom")), "out of heap memory (256m), in 1 of 2 blocks", "heap"),
+            (Case(failing={1: "oom"}), "out of heap memory (256m), in 1 of 2 blocks", "heap"),
             (
-                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}),
-                "70 % of the heap is in use with 1,000 requests in flight; 30 % is in use with 200 on platform threads",
+                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}, trial=IN_FLIGHT),
+                "70 % of the heap is in use with 1,000 requests in flight; 30 % is in use with 20 on platform threads",
                 "heap",
             ),
             (
-                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.0}),
-                "there was no full collection with 200 on platform threads",
+                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.0}, trial=IN_FLIGHT),
+                "there was no full collection with 20 on platform threads",
                 "heap",
             ),
         ],
         [
-            Case(run=failing("oom", fails="platform")),
-            Case(run=failing("start")),
-            Case({"live_heap_share": 0.69}, {"live_heap_share": 0.3}),
-            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.6}),
-            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}, trial=in_flight(290)),
-            Case({"live_heap_share": None}, {"live_heap_share": 0.3}),
+            Case(failing={1: "oom"}, failing_variant="platform"),
+            Case(failing={1: "start"}),
+            Case({"live_heap_share": 0.69}, {"live_heap_share": 0.3}, trial=IN_FLIGHT),
+            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.6}, trial=IN_FLIGHT),
+            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}, trial=in_flight(29)),
+            Case({"live_heap_share": None}, {"live_heap_share": 0.3}, trial=IN_FLIGHT),
         ],
     ),
     "allocation-per-request": Cases(
@@ -296,7 +295,7 @@ CASES: dict[str, Cases] = {
         [
             Case({"allocated_per_request": 51100.0}, {"allocated_per_request": 40960.0}),
             Case({"allocated_per_request": 51200.0}),
-            Case({"allocated_per_request": 51200.0}, {"allocated_per_request": 40960.0}, run={"ratio": 0.9}),
+            Case({"allocated_per_request": 51200.0}, {"allocated_per_request": 40960.0}, ratio=0.9),
         ],
     ),
 }
@@ -314,14 +313,14 @@ def test_a_row_is_shown_where_the_records_have_it_and_not_where_they_just_miss_i
 
 
 def test_a_run_without_anything_odd_has_no_finding() -> None:
-    for run in (builders.run(blocks=2), builders.run(builders.cpu(), blocks=2)):
-        assert builders.analysed(run).verdict.findings == []
+    for run in (recorded.run(blocks=2), recorded.under_open_load(recorded.run(blocks=2))):
+        assert recorded.analysed(run).verdict.findings == []
 
 
 def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> None:
     case = Case({"pinned_seconds": 0.5, "capacity_carriers": 1.0}, inspection=inspection(), java="21.0.8")
     run = case.built()
-    shown = builders.analysed(run).verdict.findings
+    shown = recorded.analysed(run).verdict.findings
     assert [(finding.id, finding.kind) for finding in shown] == [
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
@@ -330,10 +329,10 @@ def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> N
 
 
 def test_what_the_pre_flight_showed_is_a_finding_whatever_became_of_its_block() -> None:
-    run = builders.run(blocks=3)
+    run = recorded.run(blocks=3)
     run.blocks[0].differences = ["virtual answered 500 to GET /a"]
     run.blocks[0].faults = ["k6 died"]
-    analysis = builders.analysed(run)
+    analysis = recorded.analysed(run)
     assert [rejected.block for rejected in analysis.rejected] == [run.blocks[0].block]
     assert [(f.id, f.variant, f.amount) for f in analysis.verdict.findings] == [
         ("answers-differ", "virtual", "virtual answered 500 to GET /a")
@@ -342,9 +341,9 @@ def test_what_the_pre_flight_showed_is_a_finding_whatever_became_of_its_block() 
 
 def test_published_problems_of_a_run_are_those_of_its_own_jdk() -> None:
     libraries = [Library(group="com.mysql", artifact="mysql-connector-j", version="8.4.0")]
-    run = builders.run(blocks=2, inspection=inspection().model_copy(update={"libraries": libraries}))
-    assert builders.analysed(run).verdict.findings == []
+    run = recorded.run(blocks=2, inspection=inspection().model_copy(update={"libraries": libraries}))
+    assert recorded.analysed(run).verdict.findings == []
     for block in run.blocks:
         block.instances[:] = [i.model_copy(update={"java": "21.0.8"}) for i in block.instances]
-    (finding,) = builders.analysed(run).verdict.findings
+    (finding,) = recorded.analysed(run).verdict.findings
     assert (finding.id, finding.amount) == ("mysql-driver-pins", "on JDK 21.0.8")

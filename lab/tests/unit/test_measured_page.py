@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maintain import measured_page
-from tests.support import builders
+from tests.support import recorded
 from tests.support.versions import REPOSITORY
 from vtlab.errors import BadInput
 
@@ -32,7 +32,7 @@ def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) ->
 
 
 def test_a_newer_run_replaces_the_one_of_its_experiment_limits_and_target() -> None:
-    (known,) = [measured_page.from_analysis(builders.analysed(builders.run(blocks=3)))]
+    (known,) = [measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3)))]
     newer = known.model_copy(update={"date": "2027-01-01 00:00 UTC"})
     elsewhere = known.model_copy(update={"target": "Kubernetes"})
     with_itself = known.model_copy(update={"noise": "per-block SD: 1 %"})
@@ -42,7 +42,7 @@ def test_a_newer_run_replaces_the_one_of_its_experiment_limits_and_target() -> N
 
 
 def test_a_command_says_nothing_of_where_the_results_lie() -> None:
-    analysis = builders.analysed(builders.run(blocks=3))
+    analysis = recorded.analysed(recorded.run(blocks=3))
     command = "vtlab run blocking --results /home/me/out --blocks 3 --prometheus-port 9090"
     manifest = analysis.run.manifest.model_copy(update={"command": command})
     assert measured_page.shown_command(manifest) == "vtlab run blocking --blocks 3"
@@ -50,7 +50,7 @@ def test_a_command_says_nothing_of_where_the_results_lie() -> None:
 
 def test_a_run_that_is_not_valid_is_refused() -> None:
     with pytest.raises(BadInput, match="planned blocks count"):
-        measured_page.from_analysis(builders.analysed(builders.run(blocks=3, planned=6)))
+        measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3, planned=6)))
 
 
 def test_wrong_arguments_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.validity import overload
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -15,12 +15,12 @@ from vtlab.model.records import InFlight, Trial
 from vtlab.planning import open_windows, round_pacing
 from vtlab.planning.load_call import CallPacing
 
-OPEN = builders.arrivals()
+OPEN = recorded.arrivals(max_response="20s")
 
 
 def cycle(mean: float | None, longest: float | None, added: int = 0) -> Trial:
     in_flight = InFlight(start=150, end=150 + added)
-    trial = builders.trial(exp=OPEN, phase="warmup", in_flight=in_flight, dropped=0)
+    trial = recorded.trial(phase="warmup", in_flight=in_flight)
     latency = trial.latency.model_copy(update={"mean": mean, "max": longest})
     return trial.model_copy(update={"latency": latency})
 
@@ -32,7 +32,7 @@ def test_a_warm_up_without_answers_changes_nothing() -> None:
 
 def with_windows(measure: str, gaps: str = "exponential", rate: float = 150) -> Experiment:
     windows = {**OPEN.document()["windows"], "measure": measure}
-    return builders.arrivals(load={"model": "open", "rate": rate, "users": 4500, "gaps": gaps}, windows=windows)
+    return recorded.arrivals(load={"model": "open", "rate": rate, "users": 4500, "gaps": gaps}, windows=windows)
 
 
 def test_a_window_is_long_enough_to_show_an_overload_of_5_percent() -> None:
@@ -125,7 +125,7 @@ class Simulated:
 
     def trials(self, count: int) -> list[Trial]:
         draw = np.random.default_rng(16)
-        planted = builders.trial(exp=self.experiment, window=self._end - self._start, dropped=0)
+        planted = recorded.trial(window=self._end - self._start)
         return [self._trial(planted, draw) for _ in range(count)]
 
     def _trial(self, planted: Trial, draw: np.random.Generator) -> Trial:
@@ -152,5 +152,5 @@ def test_load_settles_no_longer_than_an_answer_may_take() -> None:
 
 def test_the_longest_window_of_the_variants_is_compared() -> None:
     windows = {**OPEN.document()["windows"], "measure": "10s", "measure_by_variant": {"virtual": "60s"}}
-    exp = builders.arrivals(windows=windows)
+    exp = recorded.arrivals(windows=windows)
     assert round_pacing.pacing(exp, 7, [cycle(8.0, 9.5)]).measure is None

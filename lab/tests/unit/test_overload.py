@@ -6,14 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, failures_of, reasons_of, with_trial
 from vtlab.analysis.validity import overload
-from vtlab.model.records import Block, InFlight
+from vtlab.model.records import Block, InFlight, Trial
 
 
 def with_drops(**update: Any) -> Block:
     return with_trial(1, OPEN, **{"dropped": 500, "ok": 4000, "failed": {"timeout": 30}, **update})
+
+
+def arriving(**changes: Any) -> Trial:
+    """A trial of virtual threads under open load, whose answers take a second."""
+    given = {"latency": recorded.latency(4500, 1.0), **changes}
+    return recorded.changed_trial(recorded.block_under_open_load().trials[1], **given)
 
 
 def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
@@ -36,7 +42,7 @@ def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
 def with_growth(added: int, mean: float = 1.0) -> float | None:
     """The growth of a trial of 150 arrivals a second over 30 s that adds so many requests in flight."""
     in_flight = InFlight(start=150, end=150 + added)
-    block = with_trial(1, OPEN, in_flight=in_flight, latency=builders.latency(4500, mean))
+    block = with_trial(1, OPEN, in_flight=in_flight, latency=recorded.latency(4500, mean))
     assert failures_of(block, OPEN) == []
     return overload.growth(block.trials[1], OPEN)
 
@@ -58,7 +64,7 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
 
     def growths(*added: int) -> list[float]:
         ends = [InFlight(start=300, end=300 + n) for n in added]
-        return overload.growths([builders.trial("virtual", exp=OPEN, dropped=0, in_flight=end) for end in ends], OPEN)
+        return overload.growths([arriving(in_flight=end) for end in ends], OPEN)
 
     # 1 % of 4,500 arrivals, and 52 by chance.
     assert growths(110) == [pytest.approx(110 / 30)]
@@ -71,17 +77,17 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
     # What a single one added, and the others' share of the arrivals.
     assert growths(600, 45, 20, -10) == [pytest.approx(20)]
     assert len(growths(600, 46, 20, -10)) == 2
-    dropping = builders.trial("virtual", exp=OPEN, dropped=900)
-    calm = builders.trial("virtual", exp=OPEN, dropped=0, in_flight=InFlight(start=400, end=150))
+    dropping = arriving(dropped=900)
+    calm = arriving(in_flight=InFlight(start=400, end=150))
     assert len(overload.growths([dropping, calm, calm], OPEN)) == 1
 
 
 def test_five_per_cent_too_much_load_is_an_overload() -> None:
     # 210 a second on 200 threads of 1 s for 150·√(2·1/210) = 15 s, nothing dropped: 150 are added; 32 are
     # allowed, and 70 by chance.
-    exp = builders.arrivals(load={"model": "open", "rate": 210, "users": 4500}, windows={"measure": "15s"})
+    exp = recorded.arrivals(load={"model": "open", "rate": 210, "users": 4500}, windows={"measure": "15s"})
     in_flight = InFlight(start=250, end=400)
-    trial = builders.trial("platform", exp=exp, dropped=0, in_flight=in_flight, latency=builders.latency(3000, 1.3))
+    trial = arriving(window=15, in_flight=in_flight, latency=recorded.latency(3000, 1.3))
     assert overload.growth(trial, exp) == pytest.approx(10)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded as recordings
 from tests.support.recorded_runs import RUN, as_recorded, console, recorded
 from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.planning import k6_timing, light_load
@@ -39,7 +39,7 @@ def test_progress_says_that_open_load_may_take_longer() -> None:
 def test_the_first_block_has_more_than_its_trials() -> None:
     windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
     rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
-    run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    run = replace(recordings.run(experiment=recordings.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
     # Alone, light load, and a trial of platform.
     assert extra_phase_seconds(run) == pytest.approx(
         2 * 9 + light_load.SEQUENTIAL_SECONDS + k6_timing.START_UP + 0.4 + 2 * 5 + 5
@@ -54,7 +54,7 @@ def test_the_first_block_has_more_than_its_trials() -> None:
 
 def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
     assert window_overrun_seconds(RUN) == 0
-    run = builders.run(builders.arrivals(), blocks=1)
+    run = recordings.under_open_load(recordings.run(blocks=1))
     assert window_overrun_seconds(replace(run, blocks=[])) is None
     longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
     assert window_overrun_seconds(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (

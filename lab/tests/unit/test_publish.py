@@ -15,7 +15,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis import verdict
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import link
@@ -118,7 +118,7 @@ def test_the_document_that_is_posted() -> None:
 
 
 def test_it_says_what_the_verdict_says() -> None:
-    analysis = builders.analysed(builders.run())
+    analysis = recorded.analysed(recorded.run())
     primary = analysis.verdict.comparisons[0]
     ratio = sample(analysis, "vtlab_comparison_ratio", metric=primary.metric)
     assert ratio.value == primary.ratio
@@ -140,7 +140,7 @@ def test_it_says_what_the_verdict_says() -> None:
 
 
 def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
-    analysis = builders.analysed(builders.run(builders.cpu(), with_series=False))
+    analysis = recorded.analysed(recorded.run("pool"))
     memory = sample(analysis, "vtlab_comparison_ratio", metric="memory")
     assert memory.labels.keys() == {"experiment", "testid", "variant", "over", "metric"}
 
@@ -155,12 +155,12 @@ def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
     ],
 )
 def test_a_ratio_that_is_a_bound_or_equivalent_has_a_sign(changes: dict[str, Any], sign: str | None) -> None:
-    analysis = with_primary(builders.analysed(builders.run(with_series=False)), **changes)
+    analysis = with_primary(recorded.analysed(recorded.run()), **changes)
     assert sample(analysis, "vtlab_comparison_ratio", metric="throughput").labels.get("sign") == sign
 
 
 def test_the_figures_of_a_variant_are_those_of_the_report() -> None:
-    analysis = builders.analysed(builders.run(with_series=False))
+    analysis = recorded.analysed(recorded.under_open_load(recorded.run()))
     platform = analysis.verdict.variants["platform"]
     written = {s.name: s.value for s in publish.samples(analysis) if s.labels.get("variant") == "platform"}
     assert written["vtlab_throughput_rate"] == platform.throughput
@@ -169,19 +169,20 @@ def test_the_figures_of_a_variant_are_those_of_the_report() -> None:
     assert written["vtlab_error_ratio"] == platform.error_ratio
     shares = [t.server["throttled_periods"] for b in analysis.accepted for t in b.trials if t.variant == "platform"]
     assert written["vtlab_throttled_ratio"] == pytest.approx(sum(shares) / len(shares))
-    threads = sample(analysis, "vtlab_used_count", variant="platform", resource="tomcat-threads")
-    assert threads.value == pytest.approx(200, rel=0.01)
-    assert threads.value <= 200
+    closed = recorded.analysed(recorded.run())
+    threads = sample(closed, "vtlab_used_count", variant="platform", resource="tomcat-threads")
+    assert threads.value == pytest.approx(10, rel=0.01)
+    assert threads.value <= 10
 
 
 def test_an_overloaded_variant_has_no_latency() -> None:
-    analysis = builders.analysed(builders.run(builders.arrivals(), builders.OVERLOADED))
+    analysis = recorded.analysed(recorded.under_open_load(recorded.run(), "platform"))
     assert math.isnan(sample(analysis, "vtlab_latency_p99_seconds", variant="platform").value)
     assert sample(analysis, "vtlab_latency_p99_seconds", variant="virtual").value > 0
 
 
 def test_a_bound_that_is_refuted_is_not_in_use() -> None:
-    analysis = builders.analysed(builders.run(with_series=False))
+    analysis = recorded.analysed(recorded.run())
     for bound in analysis.verdict.variants["platform"].bounds:
         bound.utilisation = 1.2
     assert math.isnan(sample(analysis, "vtlab_used_count", variant="platform", resource="tomcat-threads").value)
@@ -189,7 +190,7 @@ def test_a_bound_that_is_refuted_is_not_in_use() -> None:
 
 def test_a_verdict_without_a_ratio_is_a_label_without_a_number() -> None:
     analysis = with_primary(
-        builders.analysed(builders.run()), ratio=None, low=None, high=None, verdict="fails", fails=["platform"]
+        recorded.analysed(recorded.run()), ratio=None, low=None, high=None, verdict="fails", fails=["platform"]
     )
     failing = sample(analysis, "vtlab_comparison_ratio", verdict="fails")
     assert math.isnan(failing.value)
@@ -228,11 +229,11 @@ def test_bottlenecks_in_words() -> None:
 
 
 def test_it_is_dated_at_the_end_of_the_run() -> None:
-    run = builders.run(with_series=False)
+    run = recorded.run()
     last = run.blocks[-1].trials[-1].drained
     posted = Posted(now=last / 1000 + 86_400)
     with posted.client() as client:
-        publish.publish(client, builders.analysed(run))
+        publish.publish(client, recorded.analysed(run))
     assert times(posted.documents[0]) == {last}
 
 
@@ -240,20 +241,20 @@ def test_it_is_dated_at_the_end_of_the_run() -> None:
     ("later", "dated"), [(10, 0), (3600, 600), (-2, -2)], ids=["soon", "too long ago for Prometheus", "in its future"]
 )
 def test_in_a_cluster_it_is_dated_where_prometheus_takes_it(later: int, dated: int) -> None:
-    run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
+    run = recorded.run(target="kubernetes", cluster=CLUSTER)
     last = run.blocks[-1].trials[-1].drained
     posted = Posted(now=last / 1000 + later)
     with posted.client() as client:
-        publish.publish(client, builders.analysed(run))
+        publish.publish(client, recorded.analysed(run))
     assert times(posted.documents[0]) == {last + 1000 * dated}
     assert '{"key": "namespace", "value": {"stringValue": "lab"}}' in json.dumps(posted.documents[0])
 
 
 def test_a_run_that_lacks_blocks_has_no_verdict_to_write_unless_a_variant_fails() -> None:
-    short = builders.analysed(builders.run(blocks=2, planned=3))
+    short = recorded.analysed(recorded.run(blocks=2, planned=3))
     assert not publish.has_verdict(short.verdict)
     assert publish.has_verdict(with_primary(short, verdict="fails", fails=["virtual"]).verdict)
-    assert publish.has_verdict(builders.analysed(builders.run()).verdict)
+    assert publish.has_verdict(recorded.analysed(recorded.run()).verdict)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_a_run_that_lacks_blocks_has_no_verdict_to_write_unless_a_variant_fails(
 )
 def test_what_prometheus_does_not_take_is_a_fault_that_says_why(status: int, text: str, words: str) -> None:
     with Posted(status, text).client() as client, pytest.raises(BlockFault, match=words):
-        publish.publish(client, builders.analysed(builders.run(with_series=False)))
+        publish.publish(client, recorded.analysed(recorded.run()))
 
 
 # --- where the dashboards show it ---
@@ -273,7 +274,7 @@ def test_what_prometheus_does_not_take_is_a_fault_that_says_why(status: int, tex
 
 @pytest.mark.parametrize("late", [0, 600_000], ids=["dated at the run's end", "dated later"])
 def test_a_time_range_has_the_trials_and_the_verdict(late: int) -> None:
-    run = builders.run(with_series=False)
+    run = recorded.run()
     ended = publish.ended(run)
     assert ended is not None
     begin, end = link.time_range(run, ended + late)
@@ -286,23 +287,23 @@ def test_a_time_range_has_the_trials_and_the_verdict(late: int) -> None:
 
 
 def test_the_time_range_of_a_run_whose_variants_failed_at_once() -> None:
-    run = builders.run(blocks=1, with_series=False)
+    run = recorded.run(blocks=1)
     run.blocks[0].trials.clear()
     assert link.time_range(run, 10**13)[0] == min(phase.begin for phase in run.blocks[0].warmup)
-    assert link.time_range(builders.run(blocks=0, planned=1), 5000) == (5000, 15_000)
+    assert link.time_range(recorded.run(blocks=0, planned=1), 5000) == (5000, 15_000)
 
 
 def test_with_a_grafana_there_is_a_link_and_without_one_a_time_range() -> None:
-    run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
+    run = recorded.run(target="kubernetes", cluster=CLUSTER)
     dated = publish.ended(run)
     assert dated is not None
     begin, end = link.time_range(run, dated)
     assert link.line(run, dated, "http://grafana:3000/") == (
-        f"dashboards: http://grafana:3000/d/vtlab-verdict?from={begin}&to={end}&var-experiment=blocking"
+        f"dashboards: http://grafana:3000/d/vtlab-verdict?from={begin}&to={end}&var-experiment=threads"
         f"&var-run={run.manifest.run_id}&var-namespace=lab"
     )
     assert re.fullmatch(
-        rf"dashboards: run {run.manifest.run_id}, time range 2026-10-26 07:\d\d:\d\d to 2026-10-26 \d\d:\d\d:\d\d"
+        rf"dashboards: run {run.manifest.run_id}, time range 2026-11-23 04:\d\d:\d\d to 2026-11-23 \d\d:\d\d:\d\d"
         r" \(UTC\); VTLAB_GRAFANA=http://… makes it a link",
         link.line(run, dated, None),
     )
@@ -314,7 +315,7 @@ def test_with_a_grafana_there_is_a_link_and_without_one_a_time_range() -> None:
 @pytest.fixture
 def folder(tmp_path: Path, invented_tools: None) -> Path:
     """A run in a cluster, all of it measured."""
-    run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
+    run = recorded.run(target="kubernetes", cluster=CLUSTER)
     folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
         store.append_block(folder, block)
@@ -338,7 +339,7 @@ def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
 
     monkeypatch.setattr(cluster_prometheus, "connect", refused)
     assert reported(folder, capsys) == (
-        "note: the dashboards do not show the verdict of blocking: the cluster does not let you get pods/portforward;"
+        "note: the dashboards do not show the verdict of threads: the cluster does not let you get pods/portforward;"
         " bind the chart's Role\n"
     )
     off = Posted(404)
@@ -360,10 +361,10 @@ def test_ctrl_c_is_no_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(cluster_prometheus, "connect", interrupted)
     with pytest.raises(Interrupted):
-        publish_verdicts([folder], [builders.analysed(store.read(folder))], Console(quiet=True))
+        publish_verdicts([folder], [recorded.analysed(store.read(folder))], Console(quiet=True))
 
 
 def test_a_local_run_that_kept_no_data_has_nowhere_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / KEPT).mkdir()
-    publish_verdicts([tmp_path], [builders.analysed(builders.run(with_series=False))], Console())
+    publish_verdicts([tmp_path], [recorded.analysed(recorded.run())], Console())
     assert capsys.readouterr().out == ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis import verdict
 from vtlab.model.records import Diagnosis, Place
 from vtlab.model.run import Analysis
@@ -44,7 +44,7 @@ PLATFORM = Diagnosis(
 
 
 def analysed(**diagnoses: Diagnosis) -> Analysis:
-    run = builders.run(blocks=2)
+    run = recorded.run(blocks=2)
     run.blocks[0].diagnosis = diagnoses
     return verdict.analyse_all([run])[0]
 
@@ -109,7 +109,7 @@ def test_what_no_thread_has_and_what_the_server_waits_for_is_called_unknown() ->
 
 
 def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
-    slowed = VIRTUAL.model_copy(update={"throughput": 850.0, "latency": 1000 / 850})
+    slowed = VIRTUAL.model_copy(update={"throughput": 85.0, "latency": 1000 / 85})
     table = breakdown_table(analysed(virtual=slowed))
     assert [row[3] for row in table.rows[:-1]] == ["–"] * (len(table.rows) - 1)
     assert table.rows[0][2] == "62.0 %"

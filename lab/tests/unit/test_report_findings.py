@@ -7,7 +7,7 @@ import json
 
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from tests.unit.test_measured_findings import Case, inspection
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, markdown, terminal
@@ -20,7 +20,7 @@ SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
 def analysis() -> Analysis:
     pinned = {"pinned": {"Legacy:17": 90.0}}
     figures = {"pinned_seconds": 0.5, "capacity_carriers": 1.0}
-    return builders.analysed(Case(figures, trial=pinned, inspection=inspection(), java="21.0.8").built())
+    return recorded.analysed(Case(figures, trial=pinned, inspection=inspection(), java="21.0.8").built())
 
 
 def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
@@ -28,10 +28,10 @@ def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
     assert measured[:3] == [
         "Virtual threads keep their carriers while they wait",
         "measured, virtual",
-        "Legacy:17: 0.5 of 1 carrier kept, 0.5 ms a request",
+        "Legacy:17: 0.5 of 1 carrier kept, 5.03 ms a request",
     ]
     assert published[1:3] == ["published", "com.zaxxer:HikariCP 7.0.2"]
-    assert published[4:] == ["vtlab run blocking --blocks 2 --with pool=50", SOURCE]
+    assert published[4:] == ["vtlab run threads.json --blocks 2 --with pool=50", SOURCE]
 
 
 def test_each_form_of_a_report_has_them() -> None:
@@ -52,7 +52,7 @@ def test_each_form_of_a_report_has_them() -> None:
 
 
 def test_a_run_without_findings_has_no_section() -> None:
-    nothing = builders.analysed(builders.run(blocks=2))
+    nothing = recorded.analysed(recorded.run(blocks=2))
     assert finding_table(nothing).rows == []
     assert "<h3>Findings</h3>" not in html.render([nothing])
     assert "Findings" not in markdown.render([nothing])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders, golden_files
+from tests.support import golden_files, recorded
 from tests.unit.test_verdict import calls
 from vtlab.analysis import verdict
 from vtlab.analysis.statistics import sequential
@@ -24,30 +24,32 @@ NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 
 def limited(cpu: float, **changes: object) -> Run:
     limits = {"cpu": cpu, "memory": "512Mi", "heap": "256m"}
-    return builders.run(builders.experiment(limits=limits), **changes)  # type: ignore[arg-type]
+    return recorded.run(experiment=recorded.experiment(limits=limits), **changes)  # type: ignore[arg-type]
 
 
 def all_rejected() -> Run:
-    run = builders.run(blocks=2, planned=6)
-    return replace(run, blocks=[builders.spoiled(b, "steal") for b in run.blocks])
+    run = recorded.run(blocks=2, planned=6)
+    return replace(run, blocks=[recorded.spoiled(b, "steal") for b in run.blocks])
 
 
 RUNS: dict[str, Run] = {
-    "full": builders.run(),
-    "quick": builders.run(blocks=3),
-    "single": builders.run(blocks=1),
-    "settled": builders.run(blocks=3, planned=12, rule=sequential.sequential_rule(1)),
-    "between-looks": builders.run(blocks=5, planned=12, noise=0.06, ratio=1.1, rule=sequential.sequential_rule(2)),
-    "none": builders.run(blocks=0, planned=6),
+    "full": recorded.run(),
+    "quick": recorded.run(blocks=3),
+    "single": recorded.run(blocks=1),
+    "settled": recorded.run(blocks=3, planned=12, rule=sequential.sequential_rule(1)),
+    "between-looks": recorded.with_ratio(
+        recorded.run(blocks=5, planned=12, rule=sequential.sequential_rule(2)), 1.1, 0.06
+    ),
+    "none": recorded.run(blocks=0, planned=6),
     "all-rejected": all_rejected(),
-    "invalid": builders.run(blocks=3, planned=6, rejected={1: "core_wait", 2: "fault", 3: "steal"}),
-    "overloaded": builders.run(builders.arrivals(), builders.OVERLOADED),
-    "open": builders.run(builders.arrivals()),
-    "cpu": builders.run(builders.cpu()),
-    "inconclusive": builders.run(noise=0.15, ratio=1.1),
-    "no-series": builders.run(with_series=False),
-    "aa": builders.run(builders.experiment(variants=["virtual-a", "virtual-b"], expected=None)),
-    "unlimited": builders.run(cpu_limited=False),
+    "invalid": recorded.run(blocks=3, planned=6, rejected={1: "core_wait", 2: "fault", 3: "steal"}),
+    "overloaded": recorded.under_open_load(recorded.run(), "platform"),
+    "open": recorded.under_open_load(recorded.run()),
+    "pool": recorded.run("pool"),
+    "inconclusive": recorded.with_ratio(recorded.run(), 1.1, 0.15),
+    "no-series": replace(recorded.run(), series={}),
+    "aa": recorded.renamed(recorded.run("pool"), {"platform": "virtual-a", "virtual": "virtual-b"}),
+    "unlimited": recorded.run(cpu_limited=False),
 }
 
 
@@ -111,16 +113,16 @@ def test_the_decision_comes_before_everything_else() -> None:
     places = [
         text.index(w)
         for w in (
-            "<strong>Turn it on:</strong> at least 5.0 times the throughput",
+            "<strong>Turn it on:</strong> at least 2.0 times the throughput",
             "faster</span>",
             "quick look</span>",
-            '<p class="headline">At least 5.0 times the throughput',
+            '<p class="headline">At least 2.0 times the throughput',
             "Where the time of a request goes",
             "Ratio in each",
         )
     ]
     assert places == sorted(places)
-    assert "under 1 CPU, 512Mi" in text
+    assert "under 1 CPU, 768Mi" in text
     assert "a full run of 6 blocks takes about" in text
 
 
@@ -134,16 +136,16 @@ def test_an_invalid_run_says_so_first() -> None:
 def test_an_overloaded_variant_has_no_ratio() -> None:
     text = html.render(analyses("overloaded"))
     assert "faster (overloaded)" in text
-    assert '<p class="figure">overloaded <span>100.6/s answered</span></p>' in text
+    assert '<p class="figure">overloaded <span>49.5/s answered</span></p>' in text
 
 
 def test_places_where_threads_were_pinned_are_listed_most_first() -> None:
-    run = builders.run(blocks=2)
+    run = recorded.run(blocks=2)
     windows = [t for b in run.blocks for t in b.trials if t.variant == "virtual"]
     for trial in windows:
         trial.pinned = {"a.Rare:1": 2 * trial.window, "b.Often:<2>": 3 * trial.window}
     windows[0].pinned["c.Once:3"] = windows[0].window
-    analysis = builders.analysed(run)
+    analysis = recorded.analysed(run)
     assert list(analysis.verdict.variants["virtual"].pinned.items()) == [
         ("b.Often:<2>", pytest.approx(3)),
         ("a.Rare:1", pytest.approx(2)),
@@ -161,15 +163,19 @@ def test_the_same_runs_give_the_same_bytes() -> None:
 
 def test_several_cpu_limits_stand_side_by_side() -> None:
     text = html.render(verdict.analyse_all([limited(2.0), limited(0.5)]))
-    assert "blocking under CPU limits" in text
+    assert "threads under CPU limits" in text
     assert text.index(">0.5 CPU</text>") < text.index(">2 CPU</text>")
-    assert "under CPU limits" not in html.render(analyses("full", "cpu"))
+    assert "under CPU limits" not in html.render(analyses("full", "pool"))
 
 
 def test_everything_that_others_wrote_is_escaped() -> None:
-    exp = builders.experiment(description=NASTY, settings={"<b>": NASTY})
-    run = builders.run(
-        exp, blocks=2, rejected={1: "core_wait"}, command=f"vtlab run '{NASTY}'", machine={"<i>cpu": NASTY}
+    exp = recorded.experiment(description=NASTY, settings={"<b>": NASTY})
+    run = recorded.run(
+        blocks=2,
+        rejected={1: "core_wait"},
+        experiment=exp,
+        command=f"vtlab run '{NASTY}'",
+        machine={"<i>cpu": NASTY},
     )
     broken = run.blocks[0].model_copy(update={"faults": [NASTY]})
     text = html.render(verdict.analyse_all([replace(run, blocks=[broken, *run.blocks[1:]])]))
@@ -225,7 +231,7 @@ def test_ten_times_the_blocks_cost_ten_times_the_work_at_most(tmp_path: Path) ->
     def work(run: Run) -> int:
         return calls(lambda: write_files(tmp_path, verdict.analyse_all([run])))
 
-    ten, hundred = (builders.run(blocks=n) for n in (10, 100))
+    ten, hundred = (recorded.run(blocks=n) for n in (10, 100))
     # The templates are compiled once.
     write_files(tmp_path, verdict.analyse_all([ten]))
     less = work(ten)
@@ -234,7 +240,7 @@ def test_ten_times_the_blocks_cost_ten_times_the_work_at_most(tmp_path: Path) ->
 
 
 def test_long_series_are_thinned_but_keep_their_peaks() -> None:
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     key = (1, 1)
     long = [[float(i), 0.5] for i in range(100_000)]
     long[77_777][1] = 0.93
@@ -245,6 +251,6 @@ def test_long_series_are_thinned_but_keep_their_peaks() -> None:
 
 
 def test_a_run_of_an_installed_vtlab_is_repeated_without_a_checkout() -> None:
-    installed = builders.analysed(builders.run(blocks=2, commit=NO_COMMIT))
-    assert provenance.commands_to_repeat(installed) == "vtlab run blocking --blocks 2 --seed 7"
-    assert provenance.commands_to_repeat(builders.analysed(builders.run(blocks=2))).startswith("git checkout 0123")
+    installed = recorded.analysed(recorded.run(blocks=2, commit=NO_COMMIT))
+    assert provenance.commands_to_repeat(installed) == "vtlab run threads.json --blocks 2 --seed 20261123"
+    assert provenance.commands_to_repeat(recorded.analysed(recorded.run(blocks=2))).startswith("git checkout 8de2")

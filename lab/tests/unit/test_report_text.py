@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from tests.support import builders, golden_files
+from tests.support import golden_files, recorded
 from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
@@ -25,21 +25,21 @@ def shown(console: Console, *names: str) -> str:
 
 
 def test_markdown_is_that_of_the_golden_file() -> None:
-    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "steal"}), RUNS["overloaded"]]
+    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "steal"}), RUNS["overloaded"], RUNS["pool"]]
     text = markdown.render(verdict.analyse_all(runs))
     golden_files.check("report.md", text)
 
 
 def test_terminal_is_that_of_the_golden_file() -> None:
-    text = shown(Console(file=io.StringIO(), width=80), "full", "quick", "invalid", "overloaded", "none", "cpu")
+    text = shown(Console(file=io.StringIO(), width=80), "full", "quick", "invalid", "overloaded", "none", "pool")
     golden_files.check("terminal.txt", text)
 
 
 def test_a_variant_that_fails_is_the_verdict_in_each_form() -> None:
     failures = [Failure(variant="virtual", reason="out of heap memory (384m)", moment="trial 2")] * 3
     nothing = {"ratio": None, "low": None, "high": None, "log_ratios": [], "verdict": "fails", "fails": ["virtual"]}
-    analysis = builders.changed(
-        builders.analysed(builders.run(blocks=3)),
+    analysis = recorded.changed(
+        recorded.analysed(recorded.run(blocks=3)),
         nothing,
         platform={"throughput": 180.0},
         virtual={"throughput": 0.0, "failed_blocks": 3, "failed_interval": (0.292, 1.0), "failures": failures},
@@ -77,14 +77,14 @@ def test_every_kind_of_run_renders() -> None:
 
 
 def test_markdown_escapes_what_others_wrote() -> None:
-    run = builders.run(builders.experiment(settings={"A": NASTY}), blocks=2, machine={"cpu": NASTY})
+    run = recorded.run(experiment=recorded.experiment(settings={"A": NASTY}), blocks=2, machine={"cpu": NASTY})
     text = markdown.render(verdict.analyse_all([run]))
     assert "<script" not in text
     assert "\\| pipes" in text
 
 
 def test_a_command_cannot_end_its_code_block() -> None:
-    run = builders.run(blocks=2, command="vtlab run x\n```\n<script>")
+    run = recorded.run(blocks=2, command="vtlab run x\n```\n<script>")
     text = markdown.render(verdict.analyse_all([run]))
     assert text.count("```") == 2
 
@@ -92,7 +92,7 @@ def test_a_command_cannot_end_its_code_block() -> None:
 def test_no_control_characters_without_a_terminal() -> None:
     text = shown(Console(file=io.StringIO(), width=40, soft_wrap=True), "full")
     assert "\x1b" not in text
-    assert "limited by its 200 Tomcat threads" in text
+    assert "limited by its 10 Tomcat threads" in text
 
 
 def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
@@ -104,21 +104,21 @@ def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
     lines = text.splitlines()
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("  ") for line in lines[2:])
-    assert "faster  At least 5.0 times the throughput: virtual" in text
+    assert "faster  At least 2.0 times the throughput: virtual" in text
 
 
 def test_the_environment_says_which_variants_have_other_windows_and_only_of_those_shown() -> None:
     windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "5s", "measure_by_variant": {"virtual": "20s"}}
-    exp = builders.experiment(windows=windows)
-    analysis = builders.analysed(builders.run(exp, blocks=3))
+    exp = recorded.experiment(windows=windows)
+    analysis = recorded.analysed(recorded.run(experiment=exp, blocks=3))
     assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
     other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
     assert labels.windows(other) == "5s"
 
 
 def test_the_environment_has_the_heap_that_a_jvm_chose() -> None:
-    run = builders.run(blocks=2)
+    run = recorded.run(blocks=2)
     for block in run.blocks:
         block.instances[:] = [i.model_copy(update={"heap": 256.0 * 1024**2}) for i in block.instances]
-    rows = dict(map(tuple, provenance.environment_table(builders.analysed(run)).rows))
-    assert rows["virtual: JVM saw"] == "Java 25.0.1+8-LTS, G1 GC, 1 processor, a heap of 256 MiB"
+    rows = dict(map(tuple, provenance.environment_table(recorded.analysed(run)).rows))
+    assert rows["virtual: JVM saw"] == "Java 25.0.3+9-LTS Eclipse Adoptium, Serial GC, 1 processor, a heap of 256 MiB"

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, markdown, terminal
 from vtlab.report.parts.thresholds import threshold_line, threshold_table
@@ -16,14 +16,14 @@ FAST, FEW = "p(95)<500", "rate<0.01"
 
 def analysed(*held: dict[str, tuple[bool, bool] | None]) -> Analysis:
     """Analyses a run in which both thresholds hold as given, by variant and block; None where one was not measured."""
-    run = builders.run(blocks=len(held))
+    run = recorded.run(blocks=len(held))
     for block, of in zip(run.blocks, held, strict=True):
         block.thresholds = {
             variant: {"http_req_duration": {FAST: both[0]}, "http_req_failed": {FEW: both[1]}}
             for variant, both in of.items()
             if both is not None
         }
-    return builders.analysed(run)
+    return recorded.analysed(run)
 
 
 def test_a_threshold_stands_for_each_variant_with_the_blocks_in_which_it_holds() -> None:

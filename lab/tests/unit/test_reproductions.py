@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.cli_call import call
 from tests.unit.test_store import stored
 from vtlab.commands.reproduce import reproduce
@@ -68,7 +68,7 @@ def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
     of_two = experiment_files.load("blocking-5s", EXPERIMENTS)
     assert publications.reproduced_by(of_two, known) == known["blocking-5s"]
     assert publications.reproduced_by(planned_runs.identical(of_two, "virtual"), known) is None
-    assert publications.reproduced_by(builders.experiment(), known) is None
+    assert publications.reproduced_by(recorded.experiment(), known) is None
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,11 @@ def test_a_publication_goes_by_its_name_or_its_number() -> None:
 
 @pytest.mark.parametrize("publication", EVERY, ids=lambda publication: publication.name)
 def test_each_is_reported_also_by_pairs_of_its_variants(publication: Experiment, tmp_path: Path) -> None:
-    behaviour = dict.fromkeys(publication.variants, builders.Service())
-    analysis = builders.analysed(builders.run(publication, behaviour, blocks=3))
+    run = recorded.run(blocks=3)
+    for number in range(2, len(publication.variants)):
+        run = recorded.with_variant(run, f"virtual-{number}")
+    names = dict(zip(run.experiment.variants, publication.variants, strict=True))
+    analysis = recorded.analysed(recorded.renamed(run, names, publication))
     write_files(tmp_path, [analysis])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert [variant for variant in publication.variants if variant not in text] == []
@@ -122,18 +125,20 @@ def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_publi
 
 
 def test_rows_are_ordered_by_publication() -> None:
-    later = builders.run(builders.experiment("blocking"), publication=published(), blocks=2)
-    earlier = builders.run(builders.experiment("waiting"), publication=published(number="001"), blocks=2)
-    rows = reproduced_variants([builders.analysed(run) for run in (later, earlier)])
+    later = recorded.run(experiment=recorded.experiment(name="blocking"), publication=published(), blocks=2)
+    earlier = recorded.run(
+        experiment=recorded.experiment(name="waiting"), publication=published(number="001"), blocks=2
+    )
+    rows = reproduced_variants([recorded.analysed(run) for run in (later, earlier)])
     assert [row.experiment for row in rows] == ["waiting", "waiting", "blocking", "blocking"]
     assert [row.variant for row in rows[:2]] == ["platform", "virtual"]
 
 
 def test_a_row_has_theirs_the_law_and_ours() -> None:
-    a = builders.analysed(builders.run(publication=published(), blocks=3))
+    a = recorded.analysed(recorded.run(publication=published(), blocks=3))
     platform, virtual = reproduced_variants([a])
     assert (platform.published, virtual.published, virtual.published_throughput) == (None, "1.25 ms each", 800)
-    assert (platform.expected, virtual.expected) == (200, 1000)
+    assert (platform.expected, virtual.expected) == (50, 100)
     assert (platform.bottleneck, virtual.bottleneck) == ("tomcat-threads", "load"), "the analysis says so"
     assert (platform.n, virtual.n) == (3, 3)
     for row, variant in ((platform, "platform"), (virtual, "virtual")):
@@ -149,30 +154,29 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
 
 def test_where_the_experiment_expects_nothing_the_bound_stands_there() -> None:
     (platform, _) = reproduced_variants(
-        [builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))]
+        [recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))]
     )
-    assert platform.expected == pytest.approx(200, rel=0.01)
+    assert platform.expected == pytest.approx(50, rel=0.01)
 
 
 def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     request = {"path": "/thread", "query": {"duration": "9s"}}
     other = published(sizes={"request": request})
-    (_, virtual) = reproduced_variants([builders.analysed(builders.run(publication=other))])
+    (_, virtual) = reproduced_variants([recorded.analysed(recorded.run(publication=other))])
     assert (virtual.published, virtual.published_throughput) == ("1.25 ms each (other size)", None)
-    assert 'class="published"' not in html.render([builders.analysed(builders.run(publication=other, blocks=1))])
-    ours = builders.experiment()
+    assert 'class="published"' not in html.render([recorded.analysed(recorded.run(publication=other, blocks=1))])
+    ours = recorded.experiment()
     unhurried = published(sizes={"load": {"model": "closed", "users": 9, "think_time": "1s"}})
     assert not unhurried.is_published_size(ours)
     assert published(sizes={"load": {"model": "closed", "users": 9}}).is_published_size(ours)
     same = ours.model_copy(update={"request": other.in_published_size(ours).request})
-    assert (
-        reproduced_variants([builders.analysed(builders.run(same, publication=other))])[1].published_throughput == 800
-    )
+    (_, virtual) = reproduced_variants([recorded.analysed(recorded.run(experiment=same, publication=other))])
+    assert virtual.published_throughput == 800
 
 
 def test_the_bound_of_a_single_user_is_not_expected() -> None:
     alone = {"model": "closed", "users": 1, "think_time": "0s"}
-    a = builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))
+    a = recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))
     held = a.verdict.variants["virtual"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": "load", "bound": 17.0})
     assert reproduced_variants([a])[1].expected == 17
@@ -182,54 +186,54 @@ def test_the_bound_of_a_single_user_is_not_expected() -> None:
 
 @pytest.mark.parametrize("resource", ["cpu", "carriers"])
 def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) -> None:
-    a = builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))
+    a = recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))
     held = a.verdict.variants["platform"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": resource})
     assert reproduced_variants([a])[0].expected is None
 
 
 def test_one_block_gives_no_interval_and_none_no_figure() -> None:
-    row = reproduced_variants([builders.analysed(builders.run(publication=published(), blocks=1))])[0]
+    row = reproduced_variants([recorded.analysed(recorded.run(publication=published(), blocks=1))])[0]
     assert (row.n, row.low, row.high) == (1, None, None)
     nothing = reproduced_variants(
-        [builders.analysed(builders.run(publication=published(), blocks=1, rejected={1: "steal"}, planned=2))]
+        [recorded.analysed(recorded.run(publication=published(), blocks=1, rejected={1: "steal"}, planned=2))]
     )
     assert len(nothing) == 2, "a row all the same"
 
 
 def test_blocks_with_equal_counts_have_an_interval_all_the_same() -> None:
-    run = builders.run(publication=published(), blocks=3)
+    run = recorded.run(publication=published(), blocks=3)
     for trial in (t for b in run.blocks for t in b.trials):
         trial.throughput, trial.ok = 39.7, 397
-    row = reproduced_variants([builders.analysed(run)])[0]
+    row = reproduced_variants([recorded.analysed(run)])[0]
     # Two windows of 397 answers a block: sqrt(2)/(2 x 794) = 0.0890533 %; t(2) = 4.302653 over sqrt(3).
     half = math.exp(4.302653 * 0.000890533 / math.sqrt(3))
     assert (row.low, row.high) == (pytest.approx(39.7 / half), pytest.approx(39.7 * half))
 
 
 def test_what_publishes_nothing_has_no_row() -> None:
-    assert reproduced_variants([builders.analysed(builders.run(blocks=1))]) == []
+    assert reproduced_variants([recorded.analysed(recorded.run(blocks=1))]) == []
 
 
 def test_the_table_as_text_markdown_and_json() -> None:
-    rows = reproduced_variants([builders.analysed(builders.run(publication=published(), blocks=3))])
+    rows = reproduced_variants([recorded.analysed(recorded.run(publication=published(), blocks=3))])
     written = io.StringIO()
     Console(width=200, file=written).print(reproductions.terminal_tables(rows))
     text = written.getvalue()
-    assert "009 blocking" in text
+    assert "009 threads" in text
     assert text.count("tomcat-threads") == 1
     assert "Threads." in text
     markdown = reproductions.markdown(rows)
-    assert "### 009: A wait (`blocking`)" in markdown
-    assert "| virtual | 1.25 ms each | 1,000/s |" in markdown
+    assert "### 009: A wait (`threads`)" in markdown
+    assert "| virtual | 1.25 ms each | 100/s |" in markdown
     assert markdown.count("Threads.") == 1
     written_rows = json.loads(reproductions.json_document(rows))
     assert [ReproducedVariant(**row) for row in written_rows["rows"]] == rows
 
 
 def test_a_row_names_all_that_limit_together_and_no_share_above_100_percent() -> None:
-    a = builders.changed(
-        builders.analysed(builders.run(publication=published(), blocks=3)),
+    a = recorded.changed(
+        recorded.analysed(recorded.run(publication=published(), blocks=3)),
         platform={"bottleneck": Bottleneck(resource="cpu", utilisation=0.93, bound=215.0, together=["load"])},
         virtual={"bottleneck": Bottleneck(resource="load", utilisation=1.051, bound=950.0)},
     )
@@ -239,22 +243,22 @@ def test_a_row_names_all_that_limit_together_and_no_share_above_100_percent() ->
 
 
 def test_an_interval_has_a_width() -> None:
-    (row, _) = reproduced_variants([builders.analysed(builders.run(publication=published(), blocks=3))])
+    (row, _) = reproduced_variants([recorded.analysed(recorded.run(publication=published(), blocks=3))])
     narrow = replace(row, low=199.91, high=199.94)
     markdown = reproductions.markdown([narrow])
     assert "| 199.91/s to 199.94/s |" in markdown
 
 
 def test_the_report_marks_what_was_published() -> None:
-    page = html.render([builders.analysed(builders.run(publication=published(), blocks=1))])
+    page = html.render([recorded.analysed(recorded.run(publication=published(), blocks=1))])
     assert "virtual, published: 800/s" in page
     assert page.count('class="published"') == 1
-    assert 'class="published"' not in html.render([builders.analysed(builders.run(blocks=1))])
+    assert 'class="published"' not in html.render([recorded.analysed(recorded.run(blocks=1))])
 
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    run = builders.run(publication=published(number="001"), blocks=1)
+    run = recorded.run(publication=published(number="001"), blocks=1)
     return stored(tmp_path / "run", run)
 
 
@@ -282,9 +286,9 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
 def test_what_was_measured_is_printed_again(measured: Path) -> None:
     done = call("reproduce", "--from", measured)
     assert done.code == 0, done.err
-    for part in ("001 blocking, ours under 1 CPU", "Threads.", "tomcat-threads"):
+    for part in ("001 threads, ours under 1 CPU", "Threads.", "tomcat-threads"):
         assert part in done.out
-    assert "### 001: A wait (`blocking`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
+    assert "### 001: A wait (`threads`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
     printed = call("reproduce", "--from", measured, "--json")
     assert json.loads(printed.out) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Trial
+from vtlab.model.records import Latency, Trial
 from vtlab.planning import round_pacing
 from vtlab.planning.load_call import CallPacing
 
 
 def closed(users: int, window: str = "10s", **changes: Any) -> Experiment:
     load = {"model": "closed", "users": users, **changes}
-    return builders.experiment(load=load, windows={"warmup_load": "2s", "measure": window}, expected=None)
+    return recorded.experiment(load=load, windows={"warmup_load": "2s", "measure": window}, expected=None)
 
 
 def served(
@@ -50,8 +50,8 @@ def warmed_up(exp: Experiment, takes: Callable[[], float], threads: int = 10_000
         return latencies[math.floor(share * ok)] if ok * (1 - share) >= 10 else None
 
     latency = {"count": ok, "mean": sum(latencies) / ok, "p50": at(0.5), "p90": at(0.9), "max": latencies[-1]}
-    recorded = {**builders.latency(ok, 1.0).model_dump(), **latency}
-    return builders.trial(variant, exp=exp, phase="warmup", users=users, window=2.0, ok=ok, latency=recorded)
+    measured = Latency.model_validate({**recorded.latency(ok, 1.0).model_dump(), **latency})
+    return recorded.trial(variant, "warmup", users=users, window=2.0, ok=ok, latency=measured)
 
 
 def drawn() -> Callable[[], float]:
@@ -120,11 +120,11 @@ def test_fewer_users_than_in_the_trials_tell_no_round() -> None:
 
 
 def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
-    paced = builders.experiment(load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}})
+    paced = recorded.experiment(load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}})
     assert (round_pacing.gives_up(paced, "platform"), round_pacing.gives_up(paced, "virtual")) == (True, False)
     # Where no round is known, the warm-up tells how long an answer takes.
-    unknown = builders.experiment()
-    cycle = builders.trial("virtual", 1, exp=unknown, phase="warmup", users=1000)
+    unknown = recorded.experiment(load={"model": "closed", "users": 1000})
+    cycle = recorded.trial("virtual", "warmup", users=1000)
     slow, quick = (
         cycle.model_copy(update={"latency": cycle.latency.model_copy(update={"max": most})}) for most in (2.5, 1.5)
     )
@@ -134,4 +134,4 @@ def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
     assert round_pacing.gives_up(unknown, "platform", [quick]), "of the other variant"
     fewer = quick.model_copy(update={"users": 200})
     assert round_pacing.gives_up(unknown, "virtual", [fewer])
-    assert not round_pacing.gives_up(builders.arrivals(), "virtual")
+    assert not round_pacing.gives_up(recorded.arrivals(), "virtual")

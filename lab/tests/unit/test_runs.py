@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.support import builders, jars
+from tests.support import jars, recorded
 from vtlab.analysis import verdict
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
@@ -108,7 +108,7 @@ def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
 ) -> None:
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     needy, calling, on_21 = (
-        planned_runs.runs([builders.experiment().model_copy(update={"needs": [need]})], [])
+        planned_runs.runs([recorded.experiment().model_copy(update={"needs": [need]})], [])
         for need in ("database", "downstream", "jdk21")
     )
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:postgresql://h/lab")
@@ -136,12 +136,12 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     monkeypatch.setattr(mariadb, "can_be_fetched", lambda: False)
     monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
-    experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
+    experiment = recorded.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
     versions = store.read(create_runs(planned_runs.runs([experiment], []), options, "own")).manifest.versions
     assert versions["database"] == "11.4.5-MariaDB"
     assert versions["jdk21"] == "21.0.8 (a vendor)"
     assert "downstream" not in versions, "it is the app"
-    without = store.read(create_runs(planned_runs.runs([builders.experiment()], []), options, "none")).manifest.versions
+    without = store.read(create_runs(planned_runs.runs([recorded.experiment()], []), options, "none")).manifest.versions
     assert not {"database", "jdk21"} & without.keys()
 
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:mysql://db.example/lab")
@@ -154,7 +154,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
 
 
 def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:
-    (analysis,) = verdict.analyse_all([builders.run(blocks=6)])
+    (analysis,) = verdict.analyse_all([recorded.run(blocks=6)])
     logs = analysis.verdict.comparisons[0].log_ratios
     mean = sum(logs) / 6
     sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / 5)
@@ -171,10 +171,10 @@ def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tm
 def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     demand = "throughput(virtual/platform) >= 99"
     options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
-    folder = create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
+    folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     assert store.read(folder).manifest.asserts == [demand]
     # Nothing is left to measure: a resumed run is reported, then checked.
-    for block in builders.run(blocks=1).blocks:
+    for block in recorded.run(blocks=1).blocks:
         store.append_block(folder, block)
     with pytest.raises(AssertionFailed, match="does not hold"):
         measure_and_report(folder, tmp_path, Console(quiet=True))
@@ -205,7 +205,7 @@ def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = Options(blocks=None, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
+    folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     text = io.StringIO()
 
     def stop(*_: object, **__: object) -> None:
@@ -219,8 +219,8 @@ def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(
 
 def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tmp_path: Path) -> None:
     options = Options(blocks=6, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
-    for block in builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")).blocks:
+    folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
+    for block in recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")).blocks:
         store.append_block(folder, block)
     (analysis,) = measure_and_report(folder, tmp_path, Console(quiet=True))
     assert (analysis.verdict.valid, analysis.verdict.comparisons[0].fails) == (True, ["virtual"])
@@ -229,7 +229,7 @@ def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tm
 
 
 def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_path: Path) -> None:
-    run = builders.run(blocks=1)
+    run = recorded.run(blocks=1)
     lost = [block.model_copy(update={"faults": ["boom"], "attempt": n}) for n, block in enumerate(run.blocks * 3, 1)]
     (analysis,) = verdict.analyse_all([replace(run, blocks=lost)])
     with pytest.raises(InvalidRun, match="3 blocks were rejected, 0 of 1 count"):
@@ -243,7 +243,7 @@ def test_an_inconclusive_run_ends_with_the_command_that_settles_it(
     target: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hints, "settling_command", lambda _, file: f"vtlab run {file} --blocks 9")
-    run = builders.run(blocks=2)
+    run = recorded.run(blocks=2)
     store.create(tmp_path, run.manifest.model_copy(update={"target": target}))
     for block in run.blocks:
         store.append_block(tmp_path, block)

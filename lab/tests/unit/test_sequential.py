@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import levels
-from tests.support import builders
+from tests.support import recorded
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
 from vtlab.analysis import run_status, verdict
 from vtlab.analysis.statistics import paired, sequential, simulated_runs
@@ -48,7 +48,7 @@ def with_looks(run: Run, rule: SequentialRule = RULE, seconds: float | None = No
 def of_logs(*logs: float, rule: SequentialRule = RULE, seconds: float | None = None) -> Analysis:
     """The analysis of a run whose blocks have those log ratios."""
     run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs])
-    return builders.analysed(with_looks(run, rule, seconds))
+    return recorded.analysed(with_looks(run, rule, seconds))
 
 
 def decided(analysis: Analysis) -> Decision:
@@ -167,7 +167,7 @@ def test_simulated_runs_end_like_real_ones() -> None:
         for block in run.blocks:
             for trial in block.trials:
                 trial.ok = 10**9
-        a = builders.analysed(with_looks(run))
+        a = recorded.analysed(with_looks(run))
         assert a.verdict.n == simulated.blocks[i]
         c = a.verdict.comparisons[0]
         assert paired.outcome(c.low, c.high, "higher") == c.verdict
@@ -200,7 +200,7 @@ def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     wide = by_hand((200.0, 600.0), (200.0, 608.0))
     assert run_status.blocks_left(with_looks(wide)) == 0
     assert run_status.blocks_left(with_looks(wide, sequential.sequential_rule(1, precision=0.1))) == 1
-    a = builders.analysed(with_looks(wide, sequential.sequential_rule(1, precision=0.1)))
+    a = recorded.analysed(with_looks(wide, sequential.sequential_rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
     why = "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
     assert block_counts.why_invalid(a) == why
@@ -274,23 +274,23 @@ def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None
     )
     lengths = (20.0, 20.0, 20.0, 20.0, 21.0)
     blocks = [b.model_copy(update={"seconds": s}) for b, s in zip(run.blocks, lengths, strict=True)]
-    d = decided(builders.analysed(replace(run, blocks=blocks)))
+    d = decided(recorded.analysed(replace(run, blocks=blocks)))
     assert (d.ended, d.blocks, d.level) == ("within", 5, RULE.levels[3])
 
 
 def test_what_is_measured_once_is_not_expected_again() -> None:
-    run = with_looks(builders.run(blocks=1), sequential.sequential_rule(1, within=100.0), 60.0)
-    assert decided(builders.analysed(run)).ended == "within"
+    run = with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, within=100.0), 60.0)
+    assert decided(recorded.analysed(run)).ended == "within"
     once = run.blocks[0].model_copy(update={"once_seconds": 20.0})
-    assert decided(builders.analysed(replace(run, blocks=[once]))).ended is None
+    assert decided(recorded.analysed(replace(run, blocks=[once]))).ended is None
     # It is where the attempt that had it does not count.
-    rejected = builders.spoiled(once, "steal")
-    assert decided(builders.analysed(replace(run, blocks=[rejected]))).ended == "within"
+    rejected = recorded.spoiled(once, "steal")
+    assert decided(recorded.analysed(replace(run, blocks=[rejected]))).ended == "within"
 
 
 def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes_on() -> None:
-    a = builders.analysed(
-        with_looks(builders.run(blocks=1), sequential.sequential_rule(1, precision=0.1, within=80.0), 60.0)
+    a = recorded.analysed(
+        with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, precision=0.1, within=80.0), 60.0)
     )
     assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
     assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
@@ -305,15 +305,15 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
 
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
     rule = sequential.sequential_rule(1, within=80.0)
-    a = builders.analysed(with_looks(builders.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
+    a = recorded.analysed(with_looks(recorded.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
     assert decision.decide(a).text == "No decision: a variant was not warm in the only block."
     assert str(hints.hint(a)).startswith("More warm-up cycles may help")
 
 
 @pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
 def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended: str | None) -> None:
-    run = with_looks(builders.run(blocks=1), sequential.sequential_rule(1, within=within), 60.0)
-    a = builders.analysed(replace(run, blocks=[builders.spoiled(run.blocks[0], "steal")]))
+    run = with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, within=within), 60.0)
+    a = recorded.analysed(replace(run, blocks=[recorded.spoiled(run.blocks[0], "steal")]))
     assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
     if ended:
@@ -331,10 +331,10 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
 def test_rejected_attempts_take_time_too() -> None:
     rule = sequential.sequential_rule(1, within=139.0)
     run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in OPEN]), rule, 20.0)
-    assert decided(builders.analysed(run)).ended is None
-    rejected = builders.spoiled(run.blocks[1], "steal")
+    assert decided(recorded.analysed(run)).ended is None
+    rejected = recorded.spoiled(run.blocks[1], "steal")
     again = replace(run, blocks=[run.blocks[0], rejected, *run.blocks[1:]])
-    assert decided(builders.analysed(again)).ended == "within"
+    assert decided(recorded.analysed(again)).ended == "within"
 
 
 def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
@@ -352,34 +352,34 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
 
 
 def test_a_variant_that_fails_in_three_blocks_of_three_ends_a_run() -> None:
-    a = builders.analysed(with_looks(builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
+    a = recorded.analysed(with_looks(recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("failing", "fails")
-    two = with_looks(builders.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
+    two = with_looks(recorded.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
     assert run_status.blocks_left(two) == 1
 
 
 def test_blocks_in_which_a_variant_failed_count_for_the_looks() -> None:
     # Without the failures the first look would settle it. With them nothing does, and the run has its six blocks.
-    assert run_status.blocks_left(with_looks(builders.run(blocks=2))) == 0
-    failing = builders.run(blocks=6, failing={2: "oom"})
+    assert run_status.blocks_left(with_looks(recorded.run(blocks=2))) == 0
+    failing = recorded.run(blocks=6, failing={2: "oom"})
     stands = [with_looks(replace(failing, blocks=failing.blocks[:n])) for n in range(2, 7)]
     assert [run_status.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
-    a = builders.analysed(stands[-1])
+    a = recorded.analysed(stands[-1])
     assert (decided(a).ended, a.verdict.n, a.verdict.comparisons[0].verdict) == ("futile", 6, "inconclusive")
 
 
 def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> None:
-    run = builders.run(builders.arrivals(), blocks=4)
-    one = builders.analysed(with_looks(overloaded(run, {1, 2, 3, 4}, "platform")))
+    run = recorded.under_open_load(recorded.run(blocks=4))
+    one = recorded.analysed(with_looks(overloaded(run, {1, 2, 3, 4}, "platform")))
     assert (decided(one).ended, one.verdict.n, one.verdict.comparisons[0].verdict) == ("settled", 2, "faster")
     both = overloaded(overloaded(run, {1, 2, 3, 4}, "platform"), {1, 2, 3, 4}, "virtual")
-    neither = builders.analysed(with_looks(both))
+    neither = recorded.analysed(with_looks(both))
     assert (decided(neither).ended, neither.verdict.n) == ("futile", 4)
     assert hints.hint(neither) == "Lower the rate until one of the two keeps up."
 
 
 def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
-    a = builders.analysed(with_looks(of_three(blocks=6), sequential.sequential_rule(2)))
+    a = recorded.analysed(with_looks(of_three(blocks=6), sequential.sequential_rule(2)))
     primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
     assert [c.verdict for c in primaries] == ["faster", "faster"]
     assert decided(a).ended == "settled"
@@ -390,7 +390,7 @@ def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
 
 
 def test_a_manifest_without_a_rule_has_a_fixed_number_of_blocks() -> None:
-    document: dict[str, Any] = json.loads(builders.run(blocks=2).manifest.model_dump_json())
+    document: dict[str, Any] = json.loads(recorded.run(blocks=2).manifest.model_dump_json())
     del document["rule"]
     assert Manifest.model_validate(document).rule is None
 

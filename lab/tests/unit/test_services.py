@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.experiments import stub
 from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
@@ -46,7 +46,7 @@ def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path, monk
 
 
 def test_an_experiment_measures_the_sample_application_unless_it_names_another() -> None:
-    plain = builders.experiment()
+    plain = recorded.experiment()
     assert resolve_service(plain) == SAMPLE
     assert resolve_service(plain.model_copy(update={"service": "sample"})) == SAMPLE
     assert resolve_service(stub()).name == "stub"
@@ -57,7 +57,7 @@ def test_an_experiment_measures_the_sample_application_unless_it_names_another()
 def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: Path) -> None:
     file(tmp_path, directory="bin")
     named = tmp_path / "e.json"
-    document = builders.experiment().document() | {"name": "e", "service": "mine.json"}
+    document = recorded.experiment().document() | {"name": "e", "service": "mine.json"}
     named.write_text(json.dumps(document), encoding="utf-8")
     loaded = resolve_service(experiment_files.load(str(named), tmp_path))
     assert (loaded.name, loaded.directory) == ("mine", str(tmp_path / "bin"))
@@ -102,7 +102,7 @@ def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_flags(
 ) -> None:
     """The last of a JVM's flags holds."""
     properties = {"platform": {"threads": "platform", "jvm_flags": of_variant}}
-    planned = builders.experiment(properties=properties)
+    planned = recorded.experiment(properties=properties)
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     mine = service.load(file(tmp_path, command=None, jar="a.jar", jvm_flags=flags))
     with Ledger(tmp_path) as ledger:
@@ -146,7 +146,7 @@ def test_a_build_is_told_by_its_content(tmp_path: Path) -> None:
 
 
 def launch(tmp_path: Path, ledger: Ledger, **changes: Any) -> process.Launch:
-    planned = builders.experiment().model_copy(update={"settings": {"A": "experiment", "SERVER_PORT": "1"}})
+    planned = recorded.experiment().model_copy(update={"settings": {"A": "experiment", "SERVER_PORT": "1"}})
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     javas = dict.fromkeys(planned.variants, java)
     mine = service.load(file(tmp_path, **changes))

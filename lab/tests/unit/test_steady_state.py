@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.blocks import cycles
 from vtlab.analysis.validity import jit_compiler, load_bound, steady_state
 
@@ -96,7 +96,7 @@ def test_too_few_or_unmeasured_cycles_are_no_steady_state() -> None:
     assert not steady_state.steady_state(cycles((0, 0.1), (0, 0.1), (0, 0.1)), 1.0).reached
 
 
-BLOCKING = builders.experiment(
+BLOCKING = recorded.experiment(
     load={
         "model": "closed",
         "users": 1000,
@@ -118,11 +118,11 @@ BLOCKING = builders.experiment(
     ],
 )
 def test_the_load_allows_so_many_requests_at_most(variant: str, users: int, most: float | None) -> None:
-    trial = builders.trial(variant, 1, users=users)
+    trial = recorded.trial(variant, users=users)
     assert load_bound.most_throughput(trial, BLOCKING) == most
-    unknown = builders.experiment(load={"model": "closed", "users": 1000})
+    unknown = recorded.experiment(load={"model": "closed", "users": 1000})
     assert load_bound.most_throughput(trial, unknown) is None
-    waiting = builders.experiment(load={**BLOCKING.load.model_dump(), "think_time": "1s"})
+    waiting = recorded.experiment(load={**BLOCKING.load.model_dump(), "think_time": "1s"})
     assert load_bound.most_throughput(trial, waiting) == (most if users == 1000 else None)
 
 
@@ -179,16 +179,17 @@ GIVES_UP = {"wait_for_answers": False, "trials": 1}
 def test_one_cycle_is_expected_where_the_load_is_known_to_bound_it(
     load: dict[str, Any], windows: dict[str, Any], is_known: bool
 ) -> None:
-    exp = builders.experiment(load=BLOCKING.load.model_dump() | load, windows=BLOCKING.windows.model_dump() | windows)
+    exp = recorded.experiment(load=BLOCKING.load.model_dump() | load, windows=BLOCKING.windows.model_dump() | windows)
     expected = [steady_state.expected_cycles(exp, is_raised) for is_raised in (True, False)]
     assert expected == ([1, 1] if is_known else [2, 3])
-    assert steady_state.expected_cycles(builders.arrivals(), True) == 2
+    assert steady_state.expected_cycles(recorded.arrivals(), True) == 2
 
 
 def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> None:
     busy = {"cpu_cores": 1.0, "cpu_limit": 1.0, "jit_cpu": 0.66}
     bound, slower = (
-        builders.trial("platform", 1, users=200, throughput=x, server=busy, phase="warmup") for x in (200.0, 190.0)
+        recorded.trial("platform", "warmup", users=200, window=6.0, ok=round(6 * x), server=busy)
+        for x in (200.0, 190.0)
     )
     assert jit_compiler.is_compiled(bound, BLOCKING)
     assert not jit_compiler.is_compiled(slower, BLOCKING)

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import experiment_files, normalised
 from vtlab.model.run import Run
@@ -20,7 +20,7 @@ from vtlab.runs import store
 
 LAB = Path(__file__).resolve().parents[2]
 EXPERIMENTS = LAB.parent / "k6" / "experiments"
-RUN = builders.run(blocks=2)
+RUN = recorded.run(blocks=2)
 
 
 def stored(folder: Path, run: Run = RUN) -> Path:
@@ -36,11 +36,11 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert (run.manifest, run.experiment, run.blocks) == (RUN.manifest, RUN.experiment, RUN.blocks)
     assert run.series == RUN.series
     assert run.warnings == []
-    assert run.name == "blocking", "as planned"
+    assert run.name == "threads", "as planned"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
     assert experiment_files.parse(written, "experiment.json") == RUN.experiment
     assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.as_json(RUN.experiment)
-    assert builders.analysed(run).verdict == builders.analysed(RUN).verdict
+    assert recorded.analysed(run).verdict == recorded.analysed(RUN).verdict
 
 
 def test_the_series_are_plain_gzip(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_run_without_blocks_is_read(tmp_path: Path) -> None:
 
 def test_a_ratio_of_nothing_is_stored_as_not_measured(tmp_path: Path) -> None:
     store.create(tmp_path / "run", RUN.manifest)
-    block = builders.block()
+    block = recorded.block()
     block.trials[0].server["throttled_periods"] = float("nan")
     store.append_block(tmp_path / "run", block)
     assert store.read(tmp_path / "run").blocks[0].trials[0].server["throttled_periods"] is None
@@ -121,8 +121,8 @@ def test_broken_series_and_manifests_are_named(tmp_path: Path) -> None:
 
 
 def test_runs_in(tmp_path: Path) -> None:
-    late = builders.run(blocks=1, started="2026-10-26T09:00:00Z")
-    early = builders.run(blocks=1, started="2026-10-26T08:00:00Z")
+    late = recorded.run(blocks=1, started="2026-10-26T09:00:00Z")
+    early = recorded.run(blocks=1, started="2026-10-26T08:00:00Z")
     a, b, c = stored(tmp_path / "a", late), stored(tmp_path / "b", early), stored(tmp_path / "c", early)
     (tmp_path / "other").mkdir()
     (tmp_path / "report.html").write_text("")
@@ -196,11 +196,11 @@ def test_write_atomic_replaces_the_whole_file(tmp_path: Path) -> None:
 
 def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    first = store.write_verdict(folder, builders.analysed(store.read(folder)).verdict).read_bytes()
-    again = store.write_verdict(folder, builders.analysed(store.read(folder)).verdict).read_bytes()
+    first = store.write_verdict(folder, recorded.analysed(store.read(folder)).verdict).read_bytes()
+    again = store.write_verdict(folder, recorded.analysed(store.read(folder)).verdict).read_bytes()
     assert first == again
     document = json.loads(first)
-    assert (document["version"], document["experiment"], document["n"]) == (2, "blocking", 2)
+    assert (document["version"], document["experiment"], document["n"]) == (2, "threads", 2)
 
 
 @pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import builders
 from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
-from vtlab.services import sample
+from vtlab.services import process, sample
 
 
 def fake(path: Path, says: str) -> Path:
@@ -262,3 +263,11 @@ def test_the_command_prints_a_path_or_the_fix(
     assert "fix: install a JDK" in output.err
     assert tools.main(["nonsense"]) == 2
     assert "usage" in capsys.readouterr().err
+
+
+def test_a_variant_finds_its_version_also_where_only_the_call_named_it(tmp_path: Path) -> None:
+    named = tools.find_java(str(jdk(tmp_path / "named", "22.0.2")))
+    planned = builders.experiment(properties={"virtual": {"threads": "virtual", "java": 22}})
+    assert process.java_of(planned, "virtual", named) == named
+    with pytest.raises(PrerequisiteMissing, match="no JDK 22"):
+        tools.find_java("22")

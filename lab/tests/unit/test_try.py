@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.commands import try_
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
@@ -21,7 +21,7 @@ from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
 
-EXPERIMENT = builders.experiment()
+EXPERIMENT = recorded.experiment()
 FACTS = RunFacts(versions={}, jvm_flags=["-Xss1m"], machine={})
 
 

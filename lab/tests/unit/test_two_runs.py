@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support import builders, golden_files
+from tests.support import golden_files, recorded
 from tests.support.cli_call import call
 from vtlab.analysis import two_runs, verdict
 from vtlab.analysis.statistics import paired
@@ -22,14 +22,15 @@ from vtlab.model.run import Analysis, Run
 from vtlab.runs import store
 
 RATIO = "throughput(virtual/platform)"
+SIXTY = {"model": "closed", "users": 60}
 
 
-def computing(ratio: float = 1.0, **changes: Any) -> Run:
-    return builders.run(builders.cpu(), **{"behaviour": builders.computing(ratio), **changes})
+def pooled(ratio: float = 1.0, noise: float = 0.01, seed: int = 1, **changes: Any) -> Run:
+    return recorded.with_ratio(recorded.run("pool", **changes), ratio, noise, seed)
 
 
 def analysed(**changes: Any) -> Analysis:
-    return builders.analysed(computing(**changes))
+    return recorded.analysed(pooled(**changes))
 
 
 def compared(before: Analysis, after: Analysis, between: Variance | None = None) -> dict[str, Change]:
@@ -46,12 +47,12 @@ def stored(folder: Path, run: Run) -> Path:
 
 @pytest.fixture
 def before(tmp_path: Path) -> Path:
-    return stored(tmp_path / "before", computing(run_id="one"))
+    return stored(tmp_path / "before", pooled(run_id="one"))
 
 
 @pytest.fixture
 def after(tmp_path: Path) -> Path:
-    return stored(tmp_path / "after", computing(0.9, seed=2, run_id="two"))
+    return stored(tmp_path / "after", pooled(0.9, seed=2, run_id="two"))
 
 
 def test_welch_is_that_of_scipy() -> None:
@@ -130,7 +131,7 @@ def test_absolute_throughput_needs_the_spread_and_has_it_in_its_interval() -> No
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"machine": {"cpu": "another", "cores": "4"}}, "cpu Synthetic CPU @ 3.0 GHz, then another"),
+        ({"machine": {"cpu": "another", "cores": "4"}}, "cpu Intel(R) Xeon(R) Processor, then another"),
         ({"cpu_limited": False}, "CPU limit enforced, then none"),
     ],
 )
@@ -147,22 +148,22 @@ def test_the_load_of_the_machine_at_the_start_is_no_other_machine() -> None:
 
 
 def test_under_open_load_there_is_no_absolute_throughput() -> None:
-    analysis = builders.analysed(builders.run(builders.arrivals()))
+    analysis = recorded.analysed(recorded.under_open_load(recorded.run()))
     (two,) = two_runs.compare([analysis], [analysis], Variance(0.0001, math.inf))
     assert two.no_absolute == "under open load it is what was sent"
     assert [c.name for c in two.changes if c.verdict] == ["latency_p99(virtual/platform)"]
 
 
 def test_the_spread_of_aa_runs_is_that_of_their_means() -> None:
-    aa = [
-        analysed(behaviour={v: builders.Service(wait=0.0, cpu=cpu) for v in ("platform", "virtual")}, seed=n)
-        for n, cpu in enumerate((0.001, 0.00105, 0.0011))
-    ]
+    def faster(factor: float, seed: int) -> Run:
+        return recorded.with_trials(pooled(seed=seed), lambda _, trial: recorded.scaled(trial, factor))
+
+    aa = [recorded.analysed(faster(factor, seed)) for seed, factor in enumerate((1.0, 0.95, 0.9))]
     of_platform = [sample.mean for a in aa if (sample := two_runs.throughput_sample(a, "platform"))]
     between = two_runs.between_runs(aa, aa[0])
     assert between.df == 2
     assert between.value == pytest.approx(float(np.var(of_platform, ddof=1)), rel=0.3)
-    for too_few in ([], aa[:1], [*aa, builders.analysed(builders.run())]):
+    for too_few in ([], aa[:1], [*aa, recorded.analysed(recorded.run())]):
         with pytest.raises(BadInput, match="--aa"):
             two_runs.between_runs(too_few, aa[0])
     with pytest.raises(BadInput, match="measured elsewhere"):
@@ -184,21 +185,26 @@ def test_a_single_block_gives_no_interval() -> None:
 @pytest.mark.parametrize(
     ("other", "key"),
     [
-        (builders.experiment(), "name, request, load"),
-        (builders.cpu(load={"model": "closed", "users": 60}), "load"),
-        (builders.cpu(limits={"cpu": 0.5, "memory": "512Mi", "heap": "256m"}), "limits"),
+        (
+            recorded.experiment("pool", name="other", needs=[], load={"model": "closed", "users": 60}),
+            "name, load, needs",
+        ),
+        (recorded.experiment("pool", load=SIXTY), "load"),
+        (recorded.experiment("pool", limits={"cpu": 0.5, "memory": "512Mi", "heap": "256m"}), "limits"),
     ],
 )
 def test_another_experiment_is_refused_and_what_differs_named(other: Experiment, key: str) -> None:
     with pytest.raises(BadInput, match=f"differ in {key}$"):
-        two_runs.compare([analysed()], [builders.analysed(builders.run(other))], None)
+        two_runs.compare([analysed()], [recorded.analysed(recorded.run(experiment=other))], None)
 
 
 def test_what_may_differ_is_named() -> None:
-    settings = builders.analysed(builders.run(builders.cpu(settings={"A": "1"}), versions={"java": "26"}))
+    settings = recorded.analysed(
+        recorded.run("pool", experiment=recorded.experiment("pool", settings={"A": "1"}), versions={"java": "26"})
+    )
     (two,) = two_runs.compare([analysed()], [settings], None)
     assert "settings none, then {'A': '1'}" in two.differences
-    assert "java 25.0.1+8-LTS, then 26" in two.differences
+    assert "java 25.0.3 (Eclipse Adoptium), then 26" in two.differences
 
 
 def test_runs_of_which_no_block_counts_or_that_are_others_are_refused() -> None:
@@ -206,13 +212,16 @@ def test_runs_of_which_no_block_counts_or_that_are_others_are_refused() -> None:
     for pair in ((analysed(), nothing), (nothing, analysed())):
         with pytest.raises(BadInput, match="no block counts"):
             two_runs.compare([pair[0]], [pair[1]], None)
-    named = [builders.analysed(builders.run(builders.cpu(), name=name)) for name in "abc"]
+    named = [recorded.analysed(recorded.run("pool", name=name)) for name in "abc"]
     with pytest.raises(BadInput, match="hold other runs: a, b, and a, c"):
         two_runs.compare(named[:2], [named[0], named[2]], None)
 
 
 def test_its_words_are_those_of_the_golden_file(before: Path, after: Path, tmp_path: Path) -> None:
-    bounded = [stored(tmp_path / f"{n}", builders.run(seed=n, run_id=f"bounded-{n}")) for n in (1, 2)]
+    bounded = [
+        stored(tmp_path / f"{n}", recorded.with_ratio(recorded.run(run_id=f"bounded-{n}"), 2.0, 0.001, n))
+        for n in (1, 2)
+    ]
     shown = [call("compare", before, after), call("compare", before, after, "--spread", "2"), call("compare", *bounded)]
     assert [(done.code, done.err) for done in shown] == [(0, "")] * 3
     golden_files.check("compare.txt", "".join(done.out for done in shown))
@@ -243,16 +252,16 @@ def test_an_assertion_may_be_of_one_variant_where_the_spread_is_known(before: Pa
 
 
 def test_missing_blocks_end_with_4_and_nothing_holds_of_what_failed(before: Path, tmp_path: Path) -> None:
-    lacking = stored(tmp_path / "lacking", builders.run(builders.cpu(), blocks=3, planned=6, run_id="lacking"))
+    lacking = stored(tmp_path / "lacking", recorded.run("pool", blocks=3, planned=6, run_id="lacking"))
     done = call("compare", before, lacking, "--assert", f"{RATIO} >= 0.1")
     assert (done.code, "blocks are missing: lacking" in done.err) == (4, True)
     assert "not valid: Not valid" in done.out
-    failed = stored(tmp_path / "failed", builders.run(builders.cpu(), failing={1: "oom"}))
+    failed = stored(tmp_path / "failed", recorded.run("pool", failing={1: "oom"}))
     assert call("compare", before, failed, "--assert", f"{RATIO} >= 0.1").code == 1
 
 
 def test_bad_input_ends_with_2(before: Path, after: Path, tmp_path: Path) -> None:
-    other = stored(tmp_path / "other", builders.run())
+    other = stored(tmp_path / "other", recorded.run())
     for arguments in (
         (before,),
         (before, tmp_path / "nothing"),
@@ -267,12 +276,15 @@ def test_bad_input_ends_with_2(before: Path, after: Path, tmp_path: Path) -> Non
 def test_the_directories_of_a_call_with_several_runs_are_compared_by_their_names(tmp_path: Path) -> None:
     for call_of in ("before", "after"):
         for cpu in (0.5, 1.0):
-            exp = builders.cpu(limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
-            stored(tmp_path / call_of / f"cpu@{cpu:g}cpu", builders.run(exp, name=f"cpu@{cpu:g}cpu", blocks=2))
+            exp = recorded.experiment("pool", limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
+            stored(
+                tmp_path / call_of / f"cpu@{cpu:g}cpu",
+                recorded.run("pool", experiment=exp, name=f"cpu@{cpu:g}cpu", blocks=2),
+            )
     done = call("compare", tmp_path / "before", tmp_path / "after")
     assert done.code == 0, done
-    assert "cpu under 0.5 CPU, 512Mi" in done.out
-    assert "cpu under 1 CPU, 512Mi" in done.out
+    assert "hikaricp-production-tuning under 0.5 CPU, 512Mi" in done.out
+    assert "hikaricp-production-tuning under 1 CPU, 512Mi" in done.out
 
 
 def test_both_are_judged_by_the_rules_of_a_report(before: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model import units
@@ -16,7 +16,7 @@ from vtlab.model.service import Meters
 from vtlab.targets import verification
 from vtlab.targets.verification import Figures, StartedVariant
 
-EXPERIMENT = builders.experiment()
+EXPERIMENT = recorded.experiment()
 CPU, MEMORY = EXPERIMENT.limits.cpu, units.size(EXPERIMENT.limits.memory)
 FINE = Figures(cpu_limit=CPU, processors=1, tomcat_threads=200, jetty_virtual=None, java="25", gc="Serial")
 HELD = Limit(CPU, MEMORY)
@@ -97,7 +97,7 @@ MIB = 1024**2
 )
 def test_jvms_that_differ_in_more_than_their_threads_are_refused(virtual: dict[str, Any], said: str) -> None:
     fine = {"gc": "Serial", "processors": 1, "heap": 256 * MIB}
-    pair = [builders.instance("platform", **fine), builders.instance("virtual", **{**fine, **virtual})]
+    pair = [recorded.instance("platform", **fine), recorded.instance("virtual", **{**fine, **virtual})]
     with pytest.raises(PrerequisiteMissing, match=said) as error:
         verification.refuse_other_jvms(EXPERIMENT, pair)
     assert "--jvm" in error.value.fix
@@ -109,6 +109,6 @@ def test_jvms_that_differ_in_more_than_their_threads_are_refused(virtual: dict[s
 @pytest.mark.parametrize("heap", [None, 250 * MIB, 256 * MIB])
 def test_jvms_alike_are_taken(heap: float | None) -> None:
     """A collector may move the borders of its pools, and a service without that meter says nothing."""
-    first, second = builders.instance("platform", heap=256 * MIB), builders.instance("virtual", heap=heap)
+    first, second = recorded.instance("platform", heap=256 * MIB), recorded.instance("virtual", heap=heap)
     verification.refuse_other_jvms(EXPERIMENT, [first, second])
     verification.refuse_other_jvms(EXPERIMENT, [first])

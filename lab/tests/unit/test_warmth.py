@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
-from tests.support.blocks import BLOCKING, OPEN, cycles, failures_of, reasons_of, with_rates, with_trial
+from tests.support import recorded
+from tests.support.blocks import BLOCKING, OPEN, at_rate, cycles, failures_of, reasons_of, with_rates, with_trial
 from vtlab.analysis.validity import checks, failing, steady_state
 from vtlab.model.records import Block, Trial
 
@@ -27,26 +27,26 @@ def test_a_compiler_that_takes_the_cpu_from_requests_is_shown_and_rejects_nothin
 
 def with_four(rates: dict[str, list[float]], order: str) -> list[str]:
     """Why a block of four trials of each variant does not count; ``order``: p and v."""
-    exp = builders.experiment(windows={**BLOCKING.windows.model_dump(), "trials": 4})
+    exp = recorded.experiment(windows={**BLOCKING.windows.model_dump(), "trials": 4})
     names = {"p": "platform", "v": "virtual"}
     left = {name: iter(values) for name, values in rates.items()}
     trials = []
     for position, letter in enumerate(order, 1):
         rate = next(left[names[letter]])
-        trial = builders.trial(names[letter], position, exp=exp, begin=builders.EPOCH + 100_000 * position)
-        trials.append(trial.model_copy(update={"throughput": rate, "ok": round(30 * rate)}))
+        trial = recorded.later(recorded.trial(names[letter], position=position), 100_000 * position)
+        trials.append(at_rate(trial, rate))
     turns = [t.variant for t in trials]
-    return checks.reasons(builders.block(exp=exp).model_copy(update={"trials": trials, "order": turns}), exp)
+    return checks.reasons(recorded.block().model_copy(update={"trials": trials, "order": turns}), exp)
 
 
 def test_four_trials_of_each_variant_are_mirrored_twice_and_their_halves_are_compared() -> None:
-    level = {"platform": [200.0] * 4, "virtual": [1000.0] * 4}
+    level = {"platform": [50.0] * 4, "virtual": [100.0] * 4}
     assert with_four(level, "pvvpvppv") == []
     assert with_four(level, "vppvpvvp") == []
     assert "is not mirrored with four trials of each variant" in with_four(level, "pvvppvvp")[0]
     # One trial may be off by much; the mean of two may not.
-    assert with_four(level | {"virtual": [1000.0, 1000.0, 1000.0, 1120.0]}, "pvvpvppv") == []
-    (rising,) = with_four(level | {"virtual": [1000.0, 1000.0, 1120.0, 1120.0]}, "pvvpvppv")
+    assert with_four(level | {"virtual": [100.0, 100.0, 100.0, 112.0]}, "pvvpvppv") == []
+    (rising,) = with_four(level | {"virtual": [100.0, 100.0, 112.0, 112.0]}, "pvvpvppv")
     assert rising.startswith("virtual: throughput rose by 12.0 % from its first to its last 2 trials")
 
 
@@ -62,17 +62,17 @@ def test_a_variant_that_becomes_faster_from_trial_to_trial_is_not_warm() -> None
 
 
 def test_only_cycles_under_the_limit_judge_and_two_are_enough_after_those_with_more_cpu() -> None:
-    exp = builders.experiment(windows={"warmup_cycles": 1, "warmup_requests": 6000, "measure": "30s"})
+    exp = recorded.experiment(windows={"warmup_cycles": 1, "warmup_requests": 6000, "measure": "30s"})
     first, *last = cycles((900, 1.4), (200, 0.1), (201, 0.1))
     raised = first.model_copy(update={"raised_cpu": 1.5})
     assert steady_state.judging_cycles([raised, *last], exp) == last
     assert steady_state.judging_cycles([raised, raised, *last], exp) == last, "wherever they come"
-    good = builders.block(exp=exp)
+    good = recorded.block()
     for cycle, least in ((raised, 2), (first, 3)):
         warm_up = good.model_copy(update={"warmup": [cycle, *last]})
         assert steady_state.warm_up_of(warm_up, exp, "platform").least == least
 
-    virtual = [t for t in builders.block(exp=exp, cycles=4).warmup if t.variant == "virtual"]
+    virtual = cycles(*[(1000, 0.3)] * 4, variant="virtual")
     warmed = [virtual[0].model_copy(update={"raised_cpu": 1.5}), *virtual[1:3]]
     enough = good.model_copy(update={"warmup": [raised, *last, *warmed]})
     assert (checks.reasons(enough, exp), failing.failures(enough, exp)) == ([], [])
@@ -84,7 +84,7 @@ def test_only_cycles_under_the_limit_judge_and_two_are_enough_after_those_with_m
 
 
 def test_the_checks_of_the_warm_up() -> None:
-    good = builders.block()
+    good = recorded.block()
     virtual = [t for t in good.warmup if t.variant == "virtual"]
 
     def bad(platform: list[Trial], **update: Any) -> str:
@@ -111,9 +111,9 @@ def test_the_checks_of_the_warm_up() -> None:
 
 def test_cycles_with_the_trials_own_load_judge_the_warm_up() -> None:
     windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s"}
-    exp = builders.experiment(windows=windows)
-    good = builders.block(exp=exp, cycles=5)
-    virtual = [t for t in good.warmup if t.variant == "virtual"]
+    exp = recorded.experiment(windows=windows)
+    good = recorded.block()
+    virtual = cycles(*[(1000, 0.3)] * 5, variant="virtual")
 
     def with_platform(*values: tuple[float, float]) -> Block:
         return good.model_copy(update={"warmup": [*cycles(*values), *virtual]})

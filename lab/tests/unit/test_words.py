@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis import verdict
 from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
@@ -40,8 +40,8 @@ def test_amounts(metric: str, ratio: float, text: str) -> None:
     assert phrases.amount(metric, ratio) == text
 
 
-RUN = builders.analysed(builders.run(blocks=3))
-OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
+RUN = recorded.analysed(recorded.run(blocks=3))
+OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
 LOAD = Bottleneck(resource="load", utilisation=1.0, bound=1000.0)
 THREADS = Bottleneck(resource="tomcat-threads", utilisation=1.0, bound=200.0)
 OUT_OF_MEMORY = [Failure(variant="virtual", reason="out of heap memory", moment=f"trial {n}") for n in (1, 2, 1)]
@@ -57,10 +57,10 @@ def bound(resource: str, most: float, spread: float | None = 0.02, **fields: flo
 
 
 def test_a_clear_verdict() -> None:
-    a = builders.analysed(builders.run(noise=0.01))
-    a = builders.changed(a, {"ratio": 4.96, "low": 4.872, "high": 5.049})
+    a = recorded.analysed(recorded.run())
+    a = recorded.changed(a, {"ratio": 4.96, "low": 4.872, "high": 5.049})
     assert label(a) == "▲ faster"
-    assert headline(builders.changed(a, {"is_lower_bound": False})) == "Virtual threads: 5.0 times the throughput"
+    assert headline(recorded.changed(a, {"is_lower_bound": False})) == "Virtual threads: 5.0 times the throughput"
     assert explanation.sentences(a) == [
         "Throughput of virtual is 4.96 times that of platform, 95 % interval 4.87 to 5.05, over 6 blocks;"
         " differences up to 5 % do not count."
@@ -69,7 +69,7 @@ def test_a_clear_verdict() -> None:
 
 
 def test_an_interval_has_the_digits_that_its_ends_need_to_differ() -> None:
-    narrow = builders.changed(RUN, {"ratio": 5.0, "low": 4.9982, "high": 5.0031})
+    narrow = recorded.changed(RUN, {"ratio": 5.0, "low": 4.9982, "high": 5.0031})
     assert "95 % interval 4.998 to 5.003, over" in str(comparison_sentence(narrow))
     assert figures.interval(199.91, 199.94, figures.rate) == "199.91/s to 199.94/s"
     assert figures.interval(0.985, 1.02) == "0.985× to 1.020×"
@@ -77,22 +77,24 @@ def test_an_interval_has_the_digits_that_its_ends_need_to_differ() -> None:
 
 
 def test_a_lower_bound_says_so_and_whom_the_load_does_not_saturate() -> None:
-    bounded = builders.changed(RUN, {"ratio": 5.0, "is_lower_bound": True, "verdict": "faster"})
-    assert headline(bounded) == ("At least 5.0 times the throughput: virtual threads are not saturated at 1,000 users")
-    other_way = builders.changed(RUN, {"ratio": 0.2, "is_lower_bound": True, "verdict": "slower"})
+    bounded = recorded.changed(RUN, {"ratio": 5.0, "is_lower_bound": True, "verdict": "faster"})
+    assert headline(bounded) == ("At least 5.0 times the throughput: virtual threads are not saturated at 20 users")
+    other_way = recorded.changed(RUN, {"ratio": 0.2, "is_lower_bound": True, "verdict": "slower"})
     assert headline(other_way) == (
-        "Virtual threads: at least 80 % less throughput; platform threads are not saturated at 1,000 users"
+        "Virtual threads: at least 80 % less throughput; platform threads are not saturated at 20 users"
     )
     overloaded = {"ratio": 0.7, "is_lower_bound": True, "verdict": "faster", "overloaded": ["platform"]}
-    assert headline(builders.changed(OPEN, overloaded)) == (
+    assert headline(recorded.changed(OPEN, overloaded)) == (
         "Virtual threads: at least 30 % lower p99 latency; platform threads are overloaded in some trials"
     )
 
 
 def same(platform: list[Bound], virtual: list[Bound], **platform_fields: object) -> Analysis:
     fields = {"bottleneck": LOAD, "cpu_per_request": 0.0002, "throughput": 50.0}
-    return builders.changed(
-        builders.analysed(builders.run(builders.experiment(load={"model": "closed", "users": 50}), blocks=3)),
+    return recorded.changed(
+        recorded.analysed(
+            recorded.run(experiment=recorded.experiment(load={"model": "closed", "users": 50}), blocks=3)
+        ),
         {"ratio": 1.001, "low": 0.99, "high": 1.01, "verdict": "equivalent"},
         platform={**fields, "bounds": platform, **platform_fields},
         virtual={**fields, "bounds": virtual},
@@ -136,22 +138,22 @@ def test_one_that_is_near_a_limit_of_its_own_is_not_said_to_be_far_from_it() -> 
 
 
 def test_equivalent_where_something_else_limits_one() -> None:
-    cpu = builders.analysed(builders.run(builders.cpu()))
+    cpu = recorded.analysed(recorded.run("pool"))
     assert label(cpu) == "= equivalent"
-    assert headline(cpu) == "Virtual threads: 1.1 % less throughput, too little to matter"
+    assert headline(cpu) == "Virtual threads: 0.9 % less throughput, too little to matter"
 
 
 def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> None:
-    a = builders.changed(
+    a = recorded.changed(
         RUN, {"ratio": 1.02, "low": 0.822, "high": 1.269, "verdict": "inconclusive", "blocks_needed": 12}
     )
     assert label(a) == "? inconclusive"
     assert headline(a) == "Virtual threads: no clear difference in throughput (-18 % to +27 %)"
-    assert hints.hint(a) == "A new run of 12 blocks would probably settle it, in about 44 minutes (--blocks 12)."
+    assert hints.hint(a) == "A new run of 12 blocks would probably settle it, in about 13 minutes (--blocks 12)."
     assert hints.settling_command(a, "my results/experiment.json") == (
         "vtlab run 'my results/experiment.json' --blocks 12"
     )
-    hopeless = builders.changed(a, {"blocks_needed": None})
+    hopeless = recorded.changed(a, {"blocks_needed": None})
     assert hints.settling_command(hopeless, "experiment.json") is None
     assert hints.settling_command(RUN, "experiment.json") is None
     assert hints.hint(hopeless) == (
@@ -171,25 +173,25 @@ def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> N
     ],
 )
 def test_an_inconclusive_interval_in_words(low: float, high: float, text: str) -> None:
-    a = builders.changed(RUN, {"low": low, "high": high, "verdict": "inconclusive"})
+    a = recorded.changed(RUN, {"low": low, "high": high, "verdict": "inconclusive"})
     assert headline(a) == f"Virtual threads: {text}"
 
 
 def test_nothing_says_perhaps() -> None:
     for noise in (0.02, 0.05, 0.15):
-        a = builders.analysed(builders.run(ratio=1.1, noise=noise))
+        a = recorded.analysed(recorded.with_ratio(recorded.run(), 1.1, noise))
         assert "perhaps" not in " ".join([headline(a), *explanation.sentences(a)])
 
 
 def test_one_block_gives_no_verdict() -> None:
-    single = builders.analysed(builders.run(blocks=1))
+    single = recorded.analysed(recorded.run(blocks=1))
     assert headline(single) == "Virtual threads: no verdict, for one block gives no interval"
     assert "from a single block, which gives no interval" in str(comparison_sentence(single))
     assert hints.hint(single) == "One block gives no interval: run at least two, better six."
 
 
 def test_an_invalid_run_says_so() -> None:
-    a = builders.analysed(builders.run(blocks=0, planned=3))
+    a = recorded.analysed(recorded.run(blocks=0, planned=3))
     assert headline(a) == "Virtual threads: no comparison"
     assert explanation.sentences(a) == [
         "No block passed the validity checks, so there is nothing to compare.",
@@ -197,7 +199,7 @@ def test_an_invalid_run_says_so() -> None:
     ]
     assert hints.quick_look(a) == "Quick look: n = 0, fewer than 6 blocks."
     assert block_counts.why_invalid(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
-    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "steal"}))
+    short = recorded.analysed(recorded.run(blocks=2, planned=4, rejected={1: "steal"}))
     assert headline(short) == "Virtual threads: no verdict, for blocks are missing"
     assert hints.hint(short) == "See the reasons for the rejected blocks."
 
@@ -205,7 +207,7 @@ def test_an_invalid_run_says_so() -> None:
 def overloaded(*names: str, **fields: object) -> Analysis:
     growths = {name: {"growth": {"platform": 95.2, "virtual": 20.0}[name], "throughput": 55.0} for name in names}
     none = {"ratio": None, "low": None, "high": None, "log_ratios": [], "overloaded": list(names), **fields}
-    return builders.changed(OPEN, none, **growths)
+    return recorded.changed(OPEN, none, **growths)
 
 
 def test_an_overload_says_how_fast_it_grows_and_no_latency() -> None:
@@ -228,14 +230,14 @@ def test_an_overload_says_how_fast_it_grows_and_no_latency() -> None:
     )
     assert hints.hint(both) == "Lower the rate until one of the two keeps up."
     in_some = {"verdict": "inconclusive", "overloaded": ["platform"], "ratio": 0.9, "low": 0.8, "high": 1.0}
-    part = builders.changed(OPEN, in_some)
+    part = recorded.changed(OPEN, in_some)
     assert "In some blocks platform could not keep up with the arrivals" in str(comparison_sentence(part))
     assert hints.hint(part) == "Lower the rate until platform keeps up in every block."
 
 
 def failing(blocks: int, reasons: list[Failure] = OUT_OF_MEMORY, **comparison: object) -> Analysis:
     none = {"ratio": None, "low": None, "high": None, "log_ratios": []}
-    return builders.changed(
+    return recorded.changed(
         RUN,
         {**none, "verdict": "fails", "fails": ["virtual"], **comparison},
         virtual={
@@ -259,15 +261,15 @@ def test_a_variant_that_fails_is_the_verdict() -> None:
 
 
 def test_one_block_is_counted_as_one() -> None:
-    (one,) = verdict.analyse_all([builders.run(blocks=1, failing={1: "oom"})])
+    (one,) = verdict.analyse_all([recorded.run(blocks=1, failing={1: "oom"})])
     assert headline(one).startswith("No verdict, for a variant failed in the only block: virtual in 1 of 1 (")
     not_steady = [Failure(variant="virtual", reason=f"{NO_STEADY_STATE}: a gain of 9 %", moment="the warm-up")]
-    cold = builders.changed(one, virtual={"failures": not_steady})
+    cold = recorded.changed(one, virtual={"failures": not_steady})
     assert headline(cold).startswith("No verdict, for a variant was not warm in the only block: virtual in 1 of ")
-    gone = builders.changed(one, virtual={"throughput": 0.0})
+    gone = recorded.changed(one, virtual={"throughput": 0.0})
     assert bottlenecks.sentence(gone, "virtual").startswith("failed in the only block: ")
     assert "<span>in the only block</span>" in html.render([gone])
-    rejected = builders.analysed(builders.run(blocks=1, planned=1))
+    rejected = recorded.analysed(recorded.run(blocks=1, planned=1))
     none = replace(rejected, verdict=rejected.verdict.model_copy(update={"n": 0, "valid": False}))
     assert "0 of 1 planned block counts" in str(block_counts.why_invalid(none))
 
@@ -285,7 +287,7 @@ def test_several_reasons_stand_behind_the_count() -> None:
 
 def test_both_may_fail() -> None:
     slow = [Failure(variant="platform", reason="no steady state", moment="warm-up cycle 12")]
-    both = builders.changed(
+    both = recorded.changed(
         failing(3, fails=["platform", "virtual"]),
         {"fails": ["platform", "virtual"]},
         platform={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": slow, "throughput": 0.0},
@@ -309,7 +311,7 @@ def test_a_variant_that_is_not_warm_does_not_break() -> None:
     )
     assert explanation.sentences(a)[-1] == "More warm-up cycles may help: windows.max_cycles of the experiment."
     assert decision.decide(a).text == "No decision: virtual reaches no steady state under this load."
-    both = builders.changed(
+    both = recorded.changed(
         failing(3, cold, fails=["platform", "virtual"]),
         {"fails": ["platform", "virtual"]},
         platform={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": cold, "throughput": 0.0},
@@ -323,7 +325,7 @@ def test_a_variant_that_is_not_warm_does_not_break() -> None:
 
 
 def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
-    one = builders.changed(
+    one = recorded.changed(
         failing(1, OUT_OF_MEMORY[:1]),
         {"verdict": "inconclusive", "fails": [], "ratio": 5.0, "low": 4.9, "high": 5.1, "log_ratios": [1.6, 1.61]},
         virtual={"failed_blocks": 1, "failed_interval": (0.008, 0.906), "failures": OUT_OF_MEMORY[:1]},
@@ -339,12 +341,12 @@ def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
 
 
 def test_errors_of_both_stand_beside_the_verdict() -> None:
-    a = builders.changed(RUN, platform={"error_ratio": 0.008}, virtual={"error_ratio": 0.0112})
+    a = recorded.changed(RUN, platform={"error_ratio": 0.008}, virtual={"error_ratio": 0.0112})
     assert explanation.sentences(a)[-1] == (
         "Errors among the answers: platform 0.8 %, virtual 1.1 %; up to 0.1 % do not fail a variant."
     )
     assert not any("Errors" in text for text in explanation.sentences(RUN))
-    allowed = builders.analysed(builders.run(builders.experiment(max_errors=0.02), blocks=2))
+    allowed = recorded.analysed(recorded.run(experiment=recorded.experiment(max_errors=0.02), blocks=2))
     assert explanation.sentences(allowed)[-1] == (
         "Errors among the answers: platform 0 %, virtual 0 %; up to 2.0 % do not fail a variant."
     )

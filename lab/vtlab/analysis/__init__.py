@@ -1,1 +1,1 @@
-"""From records to a verdict, by pure functions."""
+"""Pure functions from records to a verdict."""

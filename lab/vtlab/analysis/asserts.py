@@ -29,7 +29,7 @@ class Demand:
     value: float
 
     def holds(self, low: float | None, high: float | None) -> bool:
-        """Whether the whole confidence interval lies on the demanded side; never without an interval."""
+        """Tells whether the whole confidence interval lies on the demanded side; never without an interval."""
         if low is None or high is None:
             return False
         edge = low if self.sign.startswith(">") else high
@@ -42,7 +42,7 @@ class Demand:
 
 
 def parse(text: str, *, alone: bool = False) -> Demand:
-    """The assertion in ``text``; BadInput when it has another form. With ``alone`` it may name one variant only."""
+    """Parses an assertion; BadInput when ``text`` has another form. With ``alone`` it may name one variant only."""
     match = _FORM.fullmatch(text)
     if not match or not (match[3] or alone):
         raise BadInput(f"--assert '{text}' is not an assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
@@ -50,7 +50,7 @@ def parse(text: str, *, alone: bool = False) -> Demand:
 
 
 def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment]) -> None:
-    """BadInput for a demand that no run of the experiments could answer: to be asked before measuring."""
+    """Raises BadInput for a demand that no run of the experiments could answer: to be asked before measuring."""
     for demand in demands:
         if demand.metric not in METRICS:
             raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
@@ -68,7 +68,8 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
 
 
 def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
-    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured."""
+    """Raises AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not
+    measured."""
     failed = [
         f"{verdict.experiment}: '{demand.text}' does not hold: {reason}"
         for demand in demands
@@ -80,8 +81,8 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
 
 
 def reason_broken(demand: Demand, verdict: Verdict) -> str | None:
-    """Why a demand does not hold in a verdict; None where it holds. Of a variant that failed in any block nothing
-    holds. BadInput for a metric that was not measured."""
+    """Explains why a demand does not hold in a verdict; None where it holds. No demand holds for a variant that failed
+    in any block. BadInput for a metric that was not measured."""
     if any(failed := [_failed(verdict, name) for name in (demand.over, demand.of)]):
         return " and ".join(filter(None, failed))
     compared = _comparison(demand, verdict)
@@ -105,8 +106,8 @@ class Judged:
 
 
 def judge(texts: Sequence[str], verdict: Verdict) -> list[Judged]:
-    """Those of a run's assertions that are of a comparison in this verdict. One that nothing can answer does not
-    hold."""
+    """Judges those of a run's assertions that concern a comparison in this verdict. One that nothing can answer does
+    not hold."""
     pairs = {(c.of, c.over) for c in verdict.comparisons if c.metric == verdict.primary}
     outcomes = []
     for text in texts:
@@ -128,7 +129,7 @@ def _comparison(demand: Demand, verdict: Verdict) -> Comparison | None:
 
 
 def _failed(verdict: Verdict, variant: str) -> str:
-    """That the variant failed, in how many blocks, and why first; empty where it did not."""
+    """Says in how many blocks the variant failed, and why first; empty where it did not."""
     result = verdict.variants.get(variant)
     if result is None or not result.failed_blocks:
         return ""

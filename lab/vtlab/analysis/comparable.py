@@ -1,4 +1,4 @@
-"""Which ratios hold: the comparisons that a verdict keeps.
+"""Meaningful comparisons: those that a verdict keeps.
 
 Some ratios say nothing of the variants, however narrow their interval is:
 
@@ -24,7 +24,7 @@ AT_EQUAL_THROUGHPUT = frozenset({"cpu_per_request", "memory"})
 
 
 def reason_in_every_run(metric: str, experiment: Experiment) -> str | None:
-    """Why no run of the experiment has a ratio of that metric; None where one may have it."""
+    """Explains why no run of the experiment has a ratio of that metric; None where one may have it."""
     if metric == "service_time":
         return "it begins when a thread has the request, so it is no time that variants share"
     if metric.startswith("latency") and isinstance(experiment.load, ClosedLoad):
@@ -35,7 +35,7 @@ def reason_in_every_run(metric: str, experiment: Experiment) -> str | None:
 def meaningful_comparisons(
     comparisons: Sequence[Comparison], variants: Mapping[str, VariantResult], experiment: Experiment
 ) -> list[Comparison]:
-    """The comparisons that hold, in order."""
+    """Selects the comparisons that hold, in order."""
     return [
         comparison
         for comparison in comparisons
@@ -44,12 +44,12 @@ def meaningful_comparisons(
 
 
 def agree_within_margin(one: float, other: float) -> bool:
-    """Whether two throughputs agree within the margin."""
+    """Tells whether two throughputs agree within the margin."""
     return one > 0 and other > 0 and abs(math.log(one / other)) <= math.log1p(MARGIN)
 
 
 def reason_in_these_results(metric: str, of: VariantResult, over: VariantResult) -> str | None:
-    """Why these results have no ratio of a metric that other results may have; None where they have one."""
+    """Explains why these results have no ratio of a metric that other results may have; None where they have one."""
     if metric in AT_EQUAL_THROUGHPUT and not agree_within_margin(of.throughput, over.throughput):
         return "the throughputs differ by more than the margin"
     if metric.startswith("latency") and (of.growth is not None or over.growth is not None):
@@ -58,22 +58,23 @@ def reason_in_these_results(metric: str, of: VariantResult, over: VariantResult)
 
 
 def _is_meaningful(comparison: Comparison, variants: Mapping[str, VariantResult], experiment: Experiment) -> bool:
-    """Of a metric that is not the primary one."""
+    """Tells whether a ratio of another metric than the primary one holds."""
     if reason_in_every_run(comparison.metric, experiment) or comparison.overloaded:
         return False
     return reason_in_these_results(comparison.metric, variants[comparison.of], variants[comparison.over]) is None
 
 
 def has_latency(result: VariantResult) -> bool:
-    """Whether the clients' latency is one that the variant has: not of the window's length, nor of some users alone."""
+    """Tells whether the clients' latency is one that the variant has: not of the window's length, nor of some users
+    alone."""
     return result.growth is None and result.missing_users is None
 
 
 def is_only_load(limit: Bottleneck) -> bool:
-    """Whether nothing but the load limits a variant."""
+    """Tells whether nothing but the load limits a variant."""
     return limit.resource == "load" and not limit.together
 
 
 def keeps_up(result: VariantResult) -> bool:
-    """Whether the load alone limits the variant."""
+    """Tells whether the load alone limits the variant."""
     return is_only_load(result.bottleneck) and result.growth is None

@@ -26,17 +26,17 @@ class _Pair:
 
 
 def with_verdict(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Those of the metric that has the verdict."""
+    """Selects the comparisons of the primary metric, which has the verdict."""
     return [c for c in comparisons if c.metric == experiment.primary]
 
 
 def fails_under_load(failed: int, blocks: int) -> bool:
-    """Whether a variant that failed in so many of these blocks fails under the load."""
+    """Tells whether a variant that failed in so many of these blocks fails under the load."""
     return failed >= 2 and 2 * failed > blocks
 
 
 def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
-    """Those of the primary metric, then of every other metric that can be compared in these blocks."""
+    """Compares the primary metric, then every other metric that can be compared in these blocks."""
     over, *others = experiment.variants
     comparisons = primary_comparisons(experiment, accepted, confidence)
     for of in others:
@@ -51,7 +51,7 @@ def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidenc
 
 
 def primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
-    """Of the primary metric, one for each further variant; their verdicts are not yet adjusted over a report."""
+    """Compares the primary metric, once for each further variant; the verdicts are not yet adjusted over a report."""
     over, *others = experiment.variants
     failed = [failing.failed(block, experiment) for block in accepted]
     comparisons = []
@@ -64,8 +64,8 @@ def primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confi
 
 
 def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
-    """Whether a metric is no latency, or one that depends neither on the length of an overloaded window nor on users
-    who had no answer."""
+    """Tells whether a metric is no latency, or one that depends neither on the length of an overloaded window nor on
+    users who had no answer."""
     if not metric.startswith("latency"):
         return True
     if any(_growths(blocks, variant, experiment) for variant in of):
@@ -75,8 +75,8 @@ def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], expe
 
 
 def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> Comparison:
-    """A primary comparison where ``failed`` says in how many of the blocks each of the two failed: there is no test
-    where one did, however narrow the interval of the blocks is in which none did."""
+    """Adds to a primary comparison in how many of the blocks each of the two ``failed``: there is no test where one
+    did, however narrow the interval of the blocks is in which none did."""
     if not any(failed.values()):
         return primary
     not_surviving = [variant for variant, count in failed.items() if fails_under_load(count, blocks)]
@@ -93,19 +93,19 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
 def _overloaded_variants(
     experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]
 ) -> list[str]:
-    """Which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
+    """Lists which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
     if not metric.startswith("latency"):
         return []
     return [v for v in experiment.variants if v in of and _growths(accepted, v, experiment)]
 
 
 def _growths(blocks: Sequence[Block], variant: str, experiment: Experiment) -> list[float]:
-    """Of each of the variant's trials in which it was overloaded."""
+    """Computes the growth of each of the variant's trials in which it was overloaded."""
     return overload.growths([t for block in blocks for t in block.trials if t.variant == variant], experiment)
 
 
 def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experiment) -> bool:
-    """Whether every trial of at least two blocks was, and no trial was not."""
+    """Tells whether every trial of at least two blocks was, and no trial was not."""
     trials = sum(t.variant == variant for block in blocks for t in block.trials)
     return len(blocks) >= 2 and len(_growths(blocks, variant, experiment)) == trials
 

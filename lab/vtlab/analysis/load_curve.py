@@ -1,4 +1,4 @@
-"""Which levels of users a search asks for, and what its curve tells. Pure functions.
+"""Levels of users that a search asks for, and what its curve tells. Pure functions.
 
 Sources
     [1] P. Denning, J. Buzen: The Operational Analysis of Queueing Network Models. ACM Computing Surveys 10 (1978).
@@ -29,8 +29,8 @@ KNEES = 2.0
 
 
 def next_users(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
-    """Users of the next levels while they are doubled: from one on until no variant serves 10 % more than with fewer
-    users. Several at once while they take little: each call of k6 takes some seconds. Empty where the end is
+    """Chooses the users of the next levels while they are doubled: from one on until no variant serves 10 % more than
+    with fewer users. Several at once while they take little: each call of k6 takes some seconds. Empty where the end is
     reached, or ``MOST_USERS``."""
     levels = sorted({point.users for point in points})
     if not levels:
@@ -43,7 +43,7 @@ def next_users(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
 
 
 def _has_levelled_off(points: Sequence[Point], variant: str, levels: Sequence[int]) -> bool:
-    """Over the best before: a rise from a level that was low by chance is none."""
+    """Compares the last level with the best before: a rise from a level that was low by chance is none."""
     *before, last = (_throughput(points, variant, users) for users in levels)
     best = max((rate for rate in before if rate is not None), default=None)
     return best is not None and last is not None and last < (1 + LEVELLED) * best
@@ -54,8 +54,8 @@ def _throughput(points: Sequence[Point], variant: str, users: int) -> float | No
 
 
 def levels_of_parting(points: Sequence[Point], variants: Sequence[str]) -> tuple[int, int] | None:
-    """The last level up to which the first two variants agree, and the next, from which on they never do again; None
-    where they agree at the last level, or at none."""
+    """Finds the last level up to which the first two variants agree, and the next, from which on they never do again;
+    None where they agree at the last level, or at none."""
     levels = sorted({point.users for point in points})
     agree = [_agree(points, variants, users) for users in levels]
     if not agree or agree[-1] or True not in agree:
@@ -65,7 +65,7 @@ def levels_of_parting(points: Sequence[Point], variants: Sequence[str]) -> tuple
 
 
 def _agree(points: Sequence[Point], variants: Sequence[str], users: int) -> bool:
-    """Whether throughputs differ by less than ``AGREE`` and one answer of the fewest: a window cuts one off."""
+    """Tells whether throughputs differ by less than ``AGREE`` and one answer of the fewest: a window cuts one off."""
     level = {p.variant: p for p in points if p.users == users and p.variant in variants[:2]}
     rates = [level[variant].throughput if variant in level else 0.0 for variant in variants[:2]]
     fewest = min((point.answers for point in level.values()), default=0)
@@ -73,8 +73,8 @@ def _agree(points: Sequence[Point], variants: Sequence[str], users: int) -> bool
 
 
 def levels_between(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
-    """Two more levels where the variants part, evenly on a logarithmic scale; fewer where there are no whole numbers of
-    users between."""
+    """Chooses two more levels where the variants part, evenly on a logarithmic scale; fewer where there are no whole
+    numbers of users between."""
     edges = levels_of_parting(points, variants)
     if edges is None:
         return []
@@ -84,16 +84,16 @@ def levels_between(points: Sequence[Point], variants: Sequence[str]) -> list[int
 
 
 def knee(points: Sequence[Point], variant: str) -> float | None:
-    """N*: the users from which on the variant cannot serve more, its largest throughput over that of a single user [1];
-    None where a single user got no answer."""
+    """Computes N*, the users from which on the variant cannot serve more, its largest throughput over that of a single
+    user [1]; None where a single user got no answer."""
     alone = _throughput(points, variant, 1)
     most = max((p.throughput for p in points if p.variant == variant), default=0.0)
     return most / alone if alone else None
 
 
 def bounds(points: Sequence[Point], variant: str) -> list[tuple[float, float]]:
-    """Corners of a variant's asymptotic bounds [1], as users and requests per second: N times the throughput of a
-    single user, up to the most that was served. Empty where a single user got no answer."""
+    """Computes the corners of a variant's asymptotic bounds [1], as users and requests per second: N times the
+    throughput of a single user, up to the most that was served. Empty where a single user got no answer."""
     alone, end = _throughput(points, variant, 1), knee(points, variant)
     if not alone or end is None:
         return []
@@ -103,10 +103,10 @@ def bounds(points: Sequence[Point], variant: str) -> list[tuple[float, float]]:
 
 
 def chosen_users(points: Sequence[Point], variants: Sequence[str], sound: int | None = None) -> int:
-    """Users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a queue, and at
-    most the largest level that was measured without a failure of a variant, twice. ``sound``: the most users that the
-    load generator could send, where it came to its end; with more no block would count."""
-    knees = [found for variant in variants if (found := knee(points, variant)) is not None]
+    """Chooses the users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a
+    queue, and at most the largest level that was measured without a failure of a variant, twice. ``sound``: the most
+    users that the load generator could send, where it came to its end; with more no block would count."""
+    knees = [users for variant in variants if (users := knee(points, variant)) is not None]
     most = 2 * max((point.users for point in points), default=1) if sound is None else sound
     return min(max(2, _two_digits(KNEES * max(knees, default=1.0))), max(2, most))
 
@@ -127,7 +127,7 @@ class Stretch:
 
 
 def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
-    """The levels of a curve at which both of the first two variants were measured, and which serves more there.
+    """Joins the levels of a curve at which both of the first two variants were measured, and which serves more there.
 
     A window of two seconds scatters by a tenth and more, as of a service that computes. So what a level shows that
     neither the one before nor the one after it does is taken for chance; the first and the last stand as they are.
@@ -147,14 +147,14 @@ def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
 
 
 def cold_levels(curve: Curve, variants: Sequence[str]) -> list[int]:
-    """The levels at which the JIT compiler of one of the first two variants took more than ``MOST_JIT`` from the
+    """Lists the levels at which the JIT compiler of one of the first two variants took more than ``MOST_JIT`` from the
     requests."""
     cold = {p.users for p in curve.points if p.variant in variants[:2] and (p.jit or 0.0) > MOST_JIT}
     return sorted(cold)
 
 
 def _outcomes(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
-    """What each level shows by itself."""
+    """Judges each level by itself."""
     outcomes: list[Stretch] = []
     cold = cold_levels(curve, variants)
     for users in curve.users:

@@ -1,4 +1,4 @@
-"""What is compared: the metrics of a trial, and their log ratios over blocks."""
+"""Metrics of a trial that are compared, and their log ratios over blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Metric:
     step: float | None = None
 
     def count(self, trial: Trial) -> float:
-        """The whole number that the value comes from, which bounds its resolution."""
+        """Returns the whole number that the value comes from, which bounds its resolution."""
         return trial.ok if self.step is None else (self.value(trial) or 0.0) / self.step
 
 
@@ -50,8 +50,8 @@ METRICS: dict[str, Metric] = {
 
 
 def log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> list[float]:
-    """Log ratio of each block; empty unless every trial of every block has the value, above 0, and where there is no
-    block."""
+    """Computes the log ratio of each block; empty unless every trial of every block has the value, above 0, and where
+    there is no block."""
     pairs = [(_values(metric, block, of), _values(metric, block, over)) for block in accepted]
     if any(not values for pair in pairs for values in pair):
         return []
@@ -59,7 +59,7 @@ def log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> li
 
 
 def counting_floor(metric: str, accepted: Sequence[Block], *variants: str) -> float:
-    """The least standard deviation of these blocks' log ratios: what counting allows."""
+    """Computes the least standard deviation of these blocks' log ratios: what counting allows."""
     resolutions = [
         paired.resolution(*([METRICS[metric].count(t) for t in block.trials if t.variant == v] for v in variants))
         for block in accepted
@@ -68,7 +68,7 @@ def counting_floor(metric: str, accepted: Sequence[Block], *variants: str) -> fl
 
 
 def _values(metric: str, block: Block, variant: str) -> list[float]:
-    """What enters a block's mean: the trials' values, or of a metric that is a ratio, its ratio of sums."""
+    """Selects what enters a block's mean: the trials' values, or the ratio of sums where the metric is a ratio."""
     m, trials = METRICS[metric], [t for t in block.trials if t.variant == variant]
     values = [m.value(t) for t in trials]
     known = [v for v in values if v is not None and v > 0]
@@ -81,6 +81,6 @@ def _values(metric: str, block: Block, variant: str) -> list[float]:
 
 
 def weighted_mean(metric: Metric, trials: Sequence[Trial]) -> float | None:
-    """The metric over several trials: mean, or ratio of sums; None where a trial lacks it."""
+    """Averages the metric over several trials: mean, or ratio of sums; None where a trial lacks it."""
     values = [(metric.value(t), metric.weight(t) if metric.weight else 1.0) for t in trials]
     return ratio((None if v is None else v * w, w) for v, w in values)

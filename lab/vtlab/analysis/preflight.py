@@ -1,4 +1,4 @@
-"""What came of the pre-flight: whether every request is answered as expected, and whether a script asks its variant."""
+"""Judgement of the pre-flight: whether every request is answered as expected, and whether a script asks its variant."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import Answer, VariantPreflight
+from vtlab.model.records import ALL_VARIANTS
 from vtlab.model.workload import Workload
 
 #: Seconds for k6 to come up and end.
 _BESIDE = 30.0
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
-#: Begins a sentence about no variant alone.
-ALL_VARIANTS = "the variants"
 
 
 @dataclass(frozen=True)
 class PreflightResult:
-    """What came of a pre-flight."""
+    """Result of a pre-flight."""
 
     #: In a script, which stands for the variant.
     origin: str | None
@@ -37,34 +36,35 @@ def check(
     ask: Callable[[str | None], Mapping[str, VariantPreflight]],
     log: str = "see the service's log, in logs/ of the results",
 ) -> PreflightResult:
-    """What comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of a
-    script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does not
-    fit the service. ``log``: says where to see why."""
+    """Judges what comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of
+    a script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does
+    not fit the service. ``log``: says where to see why."""
     first = ask(None)
     if workload.k6 is None:
         return PreflightResult(None, [], check_answers(first, log))
-    found, remarks = find_origin(first, bases, workload.origin)
-    of_script, differences = check_script(ask(found), bases)
-    return PreflightResult(found, [*remarks, *of_script], differences)
+    chosen, remarks = find_origin(first, bases, workload.origin)
+    script_remarks, differences = check_script(ask(chosen), bases)
+    return PreflightResult(chosen, [*remarks, *script_remarks], differences)
 
 
 def longest_seconds(experiment: Experiment, variants: int) -> float:
-    """Seconds for a pre-flight of so many variants at most: for k6 to come up and end beside what the service takes."""
+    """Computes how long a pre-flight of so many variants takes at most: for k6 to come up and end beside what the
+    service takes."""
     return _BESIDE + 2 * variants * units.seconds(experiment.max_response)
 
 
 def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[str]:
-    """What differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
+    """Says what differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
     where to see why."""
     remarks = []
     variants = list(findings)
     for position, first in enumerate(findings[variants[0]].answers):
-        of_all = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
-        failing = {name: answer for name, answer in of_all.items() if answer.reason}
+        by_variant = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
+        failing = {name: answer for name, answer in by_variant.items() if answer.reason}
         if len(failing) == len(variants):
             raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first, log))
         remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
-        shapes = {json.dumps(answer.shape, sort_keys=True) for answer in of_all.values() if not answer.reason}
+        shapes = {json.dumps(answer.shape, sort_keys=True) for answer in by_variant.values() if not answer.reason}
         if len(shapes) > 1:
             remarks.append(f"{ALL_VARIANTS} answer {first.request} differently: {' or '.join(sorted(shapes))}")
     return remarks
@@ -103,7 +103,7 @@ def _fix(answer: Answer, log: str) -> str:
 def find_origin(
     findings: Mapping[str, VariantPreflight], bases: Mapping[str, str], wanted: str | None
 ) -> tuple[str, list[str]]:
-    """The origin in a script that stands for the variant, or ``none``; with what is to be said of it.
+    """Finds the origin in a script that stands for the variant, or ``none``, with remarks about it.
 
     ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``wanted``: what the experiment
     says. BadInput where several could be it.
@@ -132,7 +132,7 @@ def _elsewhere(origins: Sequence[str]) -> list[str]:
 
 
 def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """What is to be said of one iteration of a script, and of that what differs between the variants, in sentences.
+    """Judges one iteration of a script: remarks, and what differs between the variants, in sentences.
 
     BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no
     other.

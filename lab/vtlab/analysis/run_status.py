@@ -1,4 +1,4 @@
-"""How far a run is: which of its blocks count, and whether it has ended."""
+"""Status of a run: which of its blocks count, what ends it, and whether it has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCKS_THAT_FAILED = 3
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far a run is."""
+    """Blocks of a run that count, and the decision to end it."""
 
     #: Against each of its blocks.
     reasons: list[list[str]]
@@ -55,7 +55,8 @@ def _stopping_decision(run: Run, sound: Sequence[int]) -> Decision | None:
 
 
 def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
-    """How a run was for time when it began, and after each block that counts with the attempts that followed it."""
+    """Computes the seconds spent and the seconds expected for another block: when the run began, and after each block
+    that counts with the attempts that followed it."""
     times = []
     for begin, end in itertools.pairwise([-1, *sound, len(run.blocks)]):
         spent = sum(block.seconds or 0.0 for block in run.blocks[:end])
@@ -69,12 +70,12 @@ def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
 
 
 def stopping_decision(run: Run) -> Decision | None:
-    """The look at which a run ended, or where it stands; None where its number of blocks was fixed."""
+    """Decides at which look a run ended, or how far it is; None where its number of blocks was fixed."""
     return status_of(run).decision
 
 
 def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Rejection]]:
-    """The blocks that count: the first of those without a reason against them, one per block number.
+    """Selects the blocks that count: the first of those without a reason against them, one per block number.
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
     """
@@ -92,13 +93,10 @@ def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Reject
     return [run.blocks[index] for index in sorted(counting)], rejected
 
 
-def blocks_left(run: Run) -> int:
-    """How many blocks the run still needs, in all or up to its next look; 0 where it has ended."""
-    return blocks_left_of(run, status_of(run))
-
-
-def blocks_left_of(run: Run, status: RunStatus) -> int:
-    """As ``blocks_left``, of a run whose standing is known."""
+def blocks_left(run: Run, status: RunStatus | None = None) -> int:
+    """Counts the blocks that the run still needs, in all or up to its next look; 0 where it has ended. ``status``: of
+    the run, where it is known."""
+    status = status or status_of(run)
     rule, reached = run.manifest.rule, status.decision
     if rule and reached:
         return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks
@@ -107,7 +105,7 @@ def blocks_left_of(run: Run, status: RunStatus) -> int:
 
 
 def is_ended_by_failing(experiment: Experiment, accepted: Sequence[Block]) -> bool:
-    """Whether further blocks are not needed: in every comparison one of the two failed in all of the first three
+    """Tells whether further blocks are not needed: in every comparison one of the two failed in all of the first three
     blocks that count."""
     first = [failing.failed(block, experiment) for block in accepted[:BLOCKS_THAT_FAILED]]
     always = set.intersection(*first) if len(first) == BLOCKS_THAT_FAILED else set()

@@ -42,7 +42,7 @@ class Sample:
 
     @property
     def variance(self) -> Variance | None:
-        """Of the mean; None from a single block."""
+        """Variance of the mean; None from a single block."""
         return None if self.sd is None else Variance(self.sd**2 / self.n, self.n - 1)
 
 
@@ -69,7 +69,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """As in an assertion: ``throughput_sample(virtual/platform)``, ``throughput_sample(virtual)``."""
+        """The name as in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
         return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
 
 
@@ -87,7 +87,7 @@ class TwoRuns:
 
 
 def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_runs: Variance | None) -> list[TwoRuns]:
-    """Each of the later runs over the earlier one of its name. ``between_runs`` is the variance of a run's log
+    """Compares each of the later runs with the earlier one of its name. ``between_runs`` is the variance of a run's log
     throughput between runs of the same; None where nothing is known of it.
 
     The p values of all changes that have a verdict are adjusted together (Holm). BadInput for runs that do not belong
@@ -103,7 +103,7 @@ def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_run
 
 
 def between_runs(analyses: Sequence[Analysis], of: Analysis) -> Variance:
-    """The variance of a run's log throughput between these runs, of one experiment on the machine of ``of``.
+    """Estimates the variance of a run's log throughput between these runs, of one experiment on the machine of ``of``.
 
     Over the runs the sample variance of a variant's mean log throughput, with k-1 degrees of freedom for k runs; the
     mean of these variances where the runs have several kinds of variants. It holds what the blocks add to a run's mean,
@@ -120,15 +120,15 @@ def between_runs(analyses: Sequence[Analysis], of: Analysis) -> Variance:
         if other := _other_machine(analysis, of):
             raise BadInput(f"--aa: {analysis.run.manifest.run_id} was measured elsewhere: {other}", "name other runs")
     means = [_means_by_kind(analysis) for analysis in analyses]
-    kinds = set.intersection(*(set(of_run) for of_run in means))
+    kinds = set.intersection(*(set(by_kind) for by_kind in means))
     if not kinds:
         raise BadInput("--aa: the runs have no kind of variant in common", "name runs of the same variants")
-    variances = [float(np.var([of_run[k] for of_run in means], ddof=1)) for k in sorted(kinds)]
+    variances = [float(np.var([by_kind[k] for by_kind in means], ddof=1)) for k in sorted(kinds)]
     return Variance(math.fsum(variances) / len(variances), len(analyses) - 1)
 
 
 def _means_by_kind(analysis: Analysis) -> dict[str, float]:
-    """The mean log throughput of each kind of variants; without one that failed in every block."""
+    """Computes the mean log throughput of each kind of variants; without one that failed in every block."""
     by_kind: dict[str, list[float]] = {}
     for variant in analysis.run.experiment.variants:
         if sample := throughput_sample(analysis, variant):
@@ -186,7 +186,8 @@ def _ratio_sample(comparison: Comparison) -> Sample | None:
 
 
 def throughput_sample(analysis: Analysis, variant: str) -> Sample | None:
-    """Log of the mean throughput of each block that counts and in which the variant did not fail; None without one."""
+    """Computes the log of the mean throughput of each block that counts and in which the variant did not fail; None
+    without one."""
     experiment = analysis.run.experiment
     sound = failing.sound_blocks(analysis.accepted, experiment, variant)
     rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
@@ -269,7 +270,7 @@ def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) ->
 
 
 def _other_machine(before: Analysis, after: Analysis) -> str | None:
-    """What the two were measured on, where that is not the same."""
+    """Says on what the two were measured, where that is not the same."""
     differing = _differing(_surroundings(before), _surroundings(after))
     return "; ".join(differing) or None
 

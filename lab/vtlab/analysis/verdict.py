@@ -1,4 +1,4 @@
-"""From runs to verdicts: the comparisons of the blocks that count, adjusted over the runs of a report.
+"""Verdicts of runs: the comparisons of the blocks that count, adjusted over the runs of a report.
 
 Failing is a result. A block in which a variant failed counts. A variant fails where it failed in at least two blocks
 and in more than half of them. One that failed in fewer is not compared: the verdict is ``inconclusive``.
@@ -14,7 +14,7 @@ from typing import Any
 from vtlab.analysis import comparable
 from vtlab.analysis.comparisons import all_comparisons, with_verdict
 from vtlab.analysis.findings import run_findings
-from vtlab.analysis.run_status import blocks_left_of, select_blocks, status_of
+from vtlab.analysis.run_status import blocks_left, select_blocks, status_of
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import checks
 from vtlab.analysis.variant_results import variant_result
@@ -37,7 +37,7 @@ class _Judged:
 
 
 def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
-    """The runs of one report, in order.
+    """Analyses the runs of one report, in order.
 
     Of runs with a fixed number of blocks the primary p values, each of the claim that the ratio points to, are adjusted
     together (Holm): ``faster``, ``slower`` and ``equivalent`` need, besides the interval, an adjusted p of at most the
@@ -54,11 +54,11 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
         ]
     )
     family = sum(p is not None for p in adjusted)
-    given = iter(adjusted)
+    adjusted_p = iter(adjusted)
     analyses = []
     for run, j in zip(runs, judged, strict=True):
         level = paired.LEVEL / (j.decision.comparisons if j.decision else 1)
-        primaries = [_adjusted(c, next(given), family, level) for c in with_verdict(run.experiment, j.comparisons)]
+        primaries = [_adjusted(c, next(adjusted_p), family, level) for c in with_verdict(run.experiment, j.comparisons)]
         if not j.is_complete:
             primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
         others = [c for c in j.comparisons if c.metric != run.experiment.primary]
@@ -67,8 +67,8 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
 
 
 def split_by_comparison(analysis: Analysis) -> list[Analysis]:
-    """One analysis for each comparison of an experiment of more than two variants, for the report: of each with the
-    first. The validity checks are still of them all, for a block counts with all its variants or not at all."""
+    """Makes one analysis for each comparison of an experiment of more than two variants, for the report: of each with
+    the first. The validity checks are still of them all, for a block counts with all its variants or not at all."""
     over, *others = analysis.run.experiment.variants
     if len(others) == 1:
         return [analysis]
@@ -87,17 +87,18 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
 
 
 def _judge(run: Run) -> _Judged:
-    standing = status_of(run)
-    reached = standing.decision
-    accepted, rejected = select_blocks(run, standing)
+    status = status_of(run)
+    reached = status.decision
+    accepted, rejected = select_blocks(run, status)
     comparisons = all_comparisons(run.experiment, accepted, 1 - reached.level if reached else paired.CONFIDENCE)
     # Without a block that counts even a run that has ended lacks some.
-    is_complete = blocks_left_of(run, standing) == 0 and bool(accepted)
+    is_complete = blocks_left(run, status) == 0 and bool(accepted)
     return _Judged(accepted, rejected, comparisons, reached, is_complete)
 
 
 def _adjusted(primary: Comparison, p: float | None, family: int, level: float) -> Comparison:
-    """``primary`` with its p by Holm, if it has one, among so many comparisons; ``level``: of a new run alone."""
+    """Adjusts ``primary`` with its p by Holm, if it has one, among so many comparisons; ``level``: of a new run
+    alone."""
     verdict = primary.verdict
     if verdict in ("faster", "slower", "equivalent") and p is not None and p > level:
         # Settled but for the other experiments: then the strictest of Holm's levels must be met.
@@ -137,7 +138,8 @@ def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analy
 
 
 def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult]) -> Comparison:
-    """``comparison``; a lower bound where more load would have raised the throughput of the better variant alone."""
+    """Marks ``comparison`` as a lower bound where more load would have raised the throughput of the better variant
+    alone."""
     ratio = comparison.ratio
     if comparison.metric != "throughput" or ratio is None or comparable.agree_within_margin(ratio, 1):
         return comparison
@@ -148,7 +150,7 @@ def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult])
 
 
 def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
-    """What a reader needs to trust or repeat it: the manifest, and what each JVM told of itself."""
+    """Collects what a reader needs to trust or repeat the run: the manifest, and what each JVM told of itself."""
     m = run.manifest
     instances = {i.variant: i for block in reversed(blocks) for i in block.instances}
     return {

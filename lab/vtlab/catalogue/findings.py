@@ -1,4 +1,4 @@
-"""What is known to break under virtual threads: the rows of ``findings.json``.
+"""Known problems under virtual threads: the rows of ``findings.json``.
 
 A static row is a published problem in versions and settings that a jar shows. A measured row is what a run may show
 (``vtlab.analysis.findings``). A row has a test with a case inside and one outside of each range, or it is left out.
@@ -68,7 +68,7 @@ class Row(BaseModel):
         return self
 
     def for_jar(self, text: str, jar: str) -> str:
-        """A text of the row with the service's jar in it."""
+        """Fills the service's jar into a text of the row."""
         return text.replace("{jar}", jar)
 
 
@@ -90,16 +90,16 @@ class _File(BaseModel):
 
 @functools.cache
 def rows() -> tuple[Row, ...]:
-    """All rows, in the order of the file."""
+    """Returns all rows, in the order of the file."""
     return tuple(_File.model_validate_json(FILE.read_bytes()).findings)
 
 
 def row(identifier: str) -> Row:
-    """The row of that id; KeyError without one."""
+    """Returns the row of that id; KeyError without one."""
     return {row.id: row for row in rows()}[identifier]
 
 
 def schema() -> str:
-    """The JSON Schema of ``findings.json``, as committed beside it."""
+    """Writes the JSON Schema of ``findings.json``, as committed beside it."""
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_File.model_json_schema(by_alias=True)}
     return json.dumps(document, indent=2) + "\n"

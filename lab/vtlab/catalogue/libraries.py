@@ -1,4 +1,4 @@
-"""Which frames of a stack belong to what: the data by which ``vtlab.analysis.dumps.places`` reads thread dumps.
+"""Frames of a stack, and what they belong to: the data by which ``vtlab.analysis.dumps.places`` reads thread dumps.
 
 Every entry is the beginning of a frame's class and method. A library that is missing in ``LIBRARIES`` counts as the
 service's code: a report names its lines then, and what it waits for only where that is of the JDK.

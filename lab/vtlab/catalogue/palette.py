@@ -29,12 +29,12 @@ _OTHERS = (ORANGE, BLUE, GREEN, PURPLE, VERMILLION, SKY, YELLOW)
 
 
 def known_colour(variant: str) -> str | None:
-    """The colour of a variant of that name, if there is one."""
+    """Returns the colour of a variant of that name, if there is one."""
     return next((colour for colour, names in VARIANTS.items() if re.fullmatch(names, variant)), None)
 
 
 def colours(variants: Sequence[str]) -> list[str]:
-    """A colour for each of these variants, all different as long as there are any."""
+    """Chooses a colour for each of these variants, all different as long as there are any."""
     first = {colour: name for name in reversed(variants) if (colour := known_colour(name))}
     others = iter([colour for colour in _OTHERS if colour not in first])
     return [

@@ -1,4 +1,4 @@
-"""Puts a PromQL query together from named parts.
+"""PromQL queries, put together from named parts.
 
     $name                    the text of a placeholder, a macro or a metric
     ${name}                  the same, where a letter or a digit follows
@@ -23,13 +23,13 @@ class QueryError(ValueError):
 
 
 def render(query: str, definitions: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """The query on one line. ``definitions`` are texts that may have references, too. ``values`` of placeholders
-    are final, and come before a definition of the same name. Raises QueryError."""
+    """Renders the query on one line. ``definitions`` are texts that may have references, too. ``values`` of
+    placeholders are final, and come before a definition of the same name. Raises QueryError."""
     return one_line(_expand(query, definitions, values, ()))
 
 
 def one_line(query: str) -> str:
-    """Without comments and line breaks, and without spaces just inside parentheses; strings stay as they are."""
+    """Removes comments and line breaks, and spaces just inside parentheses; strings stay as they are."""
 
     def replacement(match: re.Match[str]) -> str:
         if match["string"]:

@@ -49,17 +49,17 @@ class Resource:
 
     @property
     def title(self) -> str:
-        """For the first column of a table: ``Tomcat threads``, ``CPU (cores)``."""
+        """Text for the first column of a table: ``Tomcat threads``, ``CPU (cores)``."""
         text = without_article(self.words)
         return f"{text[0].upper()}{text[1:]}" + (f" ({self.unit})" if self.unit else "")
 
     def metric(self, series: Series) -> MetricName:
-        """The name of the metric of this resource."""
+        """Returns the name of the metric of this resource."""
         return cast(MetricName, f"{series}_{self.name}")
 
     @property
     def hold(self) -> MetricName:
-        """Of a pool: the metric that says how long a request holds its units."""
+        """The metric of a pool that says how long a request holds its units."""
         return cast(MetricName, f"hold_{self.name.replace('-', '_')}")
 
     @property
@@ -69,20 +69,21 @@ class Resource:
         return cast(MetricName, name) if name in get_args(MetricName) else None
 
     def described(self, amount: float, load_unit: str) -> str:
-        """In words, with how much of it there is. ``load_unit`` is what the load is counted in."""
+        """Describes the resource in words, with how much of it there is. ``load_unit`` is what the load is counted
+        in."""
         plural = "" if amount == 1 else "s"
         return self.with_amount.format(amount=amount, s=plural, load_unit=load_unit) or self.words
 
     def is_sampled(self, series: Series) -> bool:
-        """Whether a run's figure is made of samples: what is held is counted by the client, in whole windows, and the
-        load is known."""
+        """Tells whether a run's figure is made of samples: what is held is counted by the client, in whole windows, and
+        the load is known."""
         if series == "demand" or self.demand == "load":
             return False
         return series == "capacity" or self.demand not in _HELD_FOR
 
 
 def resource_of_row(name: str, row: Mapping[str, Any]) -> Resource:
-    """The resource that a row describes. Raises QueryError."""
+    """Makes the resource that a row describes. Raises QueryError."""
     unknown = row.keys() - {field.name for field in fields(Resource) if field.name != "name"}
     missing = {"words", "colour", "capacity"} - row.keys()
     if unknown or missing:
@@ -118,12 +119,12 @@ WORDS: Mapping[str, str] = {name: row["words"] for part in _TOML.values() for na
 
 
 def bottleneck_words(name: str) -> str:
-    """What a report calls a bottleneck; a place in the code, and ``unknown``, by its name."""
+    """Returns what a report calls a bottleneck; a place in the code, and ``unknown``, by its name."""
     return WORDS.get(name, name)
 
 
 def without_article(text: str) -> str:
-    """``Tomcat threads`` of ``its Tomcat threads``."""
+    """Removes the article: ``Tomcat threads`` for ``its Tomcat threads``."""
     return text.removeprefix("its ").removeprefix("the ")
 
 
@@ -131,32 +132,34 @@ def without_article(text: str) -> str:
 
 
 def demand(resource: Resource) -> str:
-    """Seconds of the resource that an OK request takes: D = U m / X."""
+    """Queries the seconds of the resource that an OK request takes: D = U m / X."""
     used, amount = resource.metric("utilization"), resource.metric("capacity")
     return f"(${{{used}}}) * ${{{amount}}} / ($throughput > 0)"
 
 
 def in_open_window(metric: MetricName) -> str:
-    """A metric of a resource over the last two seconds, while a trial is being measured, by the labels of a block."""
+    """Queries a metric of a resource over the last two seconds, while a trial is being measured, by the labels of a
+    block."""
     short = f"${{{metric}: window=$short; pinned_window=10s}}"
     return f"({short}) * on ($variant) group_right () max by ($block) (0 * $open_window + 1)"
 
 
 def shown(utilization: str) -> str:
-    """A utilisation for people, at most 1: a bound that is measured with a single user may be a little too low, and
-    what comes out above it is at its limit. What comes out far above it has no such bound, and none is shown."""
+    """Limits a utilisation for people, at most 1: a bound that is measured with a single user may be a little too low,
+    and what comes out above it is at its limit. What comes out far above it has no such bound, and none is shown."""
     return f"clamp_max(({utilization}) <= {EXCEEDED}, 1)"
 
 
 def utilization_now() -> str:
-    """Utilisation of every resource over ``$window``, while trials are measured: the bounds are those of the
-    experiment's request and users, which warm-ups do not have."""
+    """Queries the utilisation of every resource over ``$window``, while trials are measured: the bounds are those of
+    the experiment's request and users, which warm-ups do not have."""
     parts = _by_resource({row.name: f"${{{row.metric('utilization')}}}" for row in RESOURCES.values()})
     return f"{shown(parts)} and on ($variant) ($window_begins <= $now and $window_ends >= $now)"
 
 
 def run_utilization(names: Iterable[str] = RESOURCES) -> str:
-    """Utilisation of these resources over all measured windows of a run, told apart by the label ``resource``."""
+    """Queries the utilisation of these resources over all measured windows of a run, told apart by the label
+    ``resource``."""
     rows = [row for row in RESOURCES.values() if row.name in set(names)]
     sampled = [row.name for row in rows if row.is_sampled("utilization")]
     held = {row.name: _run_held(row) for row in rows if not row.is_sampled("utilization")}
@@ -166,15 +169,15 @@ def run_utilization(names: Iterable[str] = RESOURCES) -> str:
 
 
 def run_capacity() -> str:
-    """How much of each resource there was in a run, told apart by the label ``resource``."""
+    """Tells how much of each resource there was in a run, told apart by the label ``resource``."""
     loads = {row.name: f"${{{row.metric('capacity')}}}" for row in RESOURCES.values() if row.demand == "load"}
     sampled = [row.name for row in RESOURCES.values() if row.is_sampled("capacity")]
     return f"{_run_capacity(sampled)} or {_by_resource(loads)}"
 
 
 def _run_held(resource: Resource) -> str:
-    """Seconds that a run's requests held the resource, over its capacity: with the OK requests of all windows in place
-    of their rate."""
+    """Queries the seconds that a run's requests held the resource, over its capacity: with the OK requests of all
+    windows in place of their rate."""
     if resource.demand == "load":
         return f"${{{resource.metric('utilization')}: ok_of_run=$ok_in_variant_run}}"
     held = f"sum by ($variant) ($ok_in_variant_run * {_HELD_FOR[resource.demand]})"
@@ -182,7 +185,7 @@ def _run_held(resource: Resource) -> str:
 
 
 def _run_sampled(names: Iterable[str]) -> str:
-    """A ratio of sums: one block may have lasted longer than another."""
+    """Queries a ratio of sums: one block may have lasted longer than another."""
     series = _recorded("utilization:ratio", names)
     total, samples = (f"sum by ($variant, resource) ({how}_over_time({series}))" for how in ("sum", "count"))
     return f"{total} / {samples}"

@@ -59,7 +59,7 @@ def _alert(name: str, row: dict[str, str]) -> dict[str, Any]:
 
 
 def recorded() -> Iterator[tuple[Metric, Scope]]:
-    """Every metric that the rules record, with its scope."""
+    """Returns every metric that the rules record, with its scope."""
     for metric in METRICS.values():
         for scope in metric.queries:
             if scope in _GROUPS and (scope != "run" or metric.by_run):
@@ -67,7 +67,7 @@ def recorded() -> Iterator[tuple[Metric, Scope]]:
 
 
 def rules_json() -> str:
-    """The whole file."""
+    """Writes the whole file."""
     rules: dict[str, list[dict[str, Any]]] = {group: [] for group in _GROUPS.values()}
     for metric, scope in recorded():
         rules[_GROUPS[scope]].append(_recording(metric, scope))
@@ -78,8 +78,8 @@ def rules_json() -> str:
             "name": name,
             "interval": WINDOWS_INTERVAL if name == "vtlab-windows" else INTERVAL,
             "query_offset": OFFSET,
-            "rules": of_group,
+            "rules": group_rules,
         }
-        for name, of_group in rules.items()
+        for name, group_rules in rules.items()
     ]
     return json.dumps({"groups": groups}, indent=1) + "\n"

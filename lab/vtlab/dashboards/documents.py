@@ -12,7 +12,7 @@ DASHBOARDS: dict[str, Callable[[], dict[str, Any]]] = {"verdict": verdict.dashbo
 
 
 def files() -> dict[str, str]:
-    """What each file is to hold."""
+    """Writes the text of each file."""
     return {
         f"{name}.json": json.dumps(dashboard(), indent=1, sort_keys=True) + "\n"
         for name, dashboard in DASHBOARDS.items()

@@ -97,7 +97,7 @@ def _queries(line: Line) -> tuple[str, ...]:
 
 
 def verdict(*, width: int) -> stat.Panel:
-    """The verdict with its ratio, one for each comparison; before there is one, that there is none."""
+    """Shows the verdict with its ratio, one for each comparison; before there is one, that there is none."""
     blocks = queries.metric("blocks_so_far", "run")
     panel = Figures(
         "Verdict",
@@ -125,7 +125,7 @@ def verdict(*, width: int) -> stat.Panel:
 
 
 def bottleneck(*, width: int) -> stat.Panel:
-    """What limits each variant."""
+    """Shows what limits each variant."""
     panel = Figures(
         "What limits each variant",
         "By vtlab's verdict: to be faster a variant needs more of it, and the figure is how closely throughput reaches"

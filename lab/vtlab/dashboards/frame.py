@@ -1,4 +1,4 @@
-"""What the dashboards have in common: variables, links, annotation, time range, who wrote them."""
+"""Frame of every dashboard: variables, links, annotation, time range, who wrote them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Part = cog.Builder[models.Panel] | tuple[str, Sequence[cog.Builder[models.Panel]
 
 
 def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dict[str, Any]:
-    """The dashboard vtlab-``name``. Of ``parts`` a string is the title of a row that is open."""
+    """Builds the dashboard vtlab-``name``. A string among ``parts`` is the title of a row that is open."""
     board = (
         dashboard.Dashboard(f"Virtual Threads Lab / {title}")
         .uid(f"vtlab-{name}")
@@ -68,7 +68,7 @@ def _number(built: models.Dashboard) -> None:
 
 
 def _close_gaps(built: models.Dashboard) -> None:
-    """A closed row takes one line; the panels that are to be seen once it is open take none."""
+    """Moves panels up: a closed row takes one line; the panels that are to be seen once it is open take none."""
     hidden = 0
     for panel in built.panels or []:
         grid = panel.grid_pos
@@ -85,7 +85,7 @@ def _close_gaps(built: models.Dashboard) -> None:
 
 
 def _links() -> dashboard.DashboardLink:
-    """All dashboards with the tag, each by its button."""
+    """Links all dashboards with the tag, each by its button."""
     return (
         dashboard.DashboardLink("Virtual Threads Lab")
         .type(models.DashboardLinkType.DASHBOARDS)
@@ -98,7 +98,7 @@ def _links() -> dashboard.DashboardLink:
 
 
 def _windows() -> dict[str, object]:
-    """The measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
+    """Marks the measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
     return {
         "name": "Measured windows",
         "datasource": DATASOURCE,
@@ -116,9 +116,9 @@ _ALL = models.VariableOption(selected=True, text="All", value="$__all")
 
 
 def _variables() -> list[cog.Builder[models.VariableModel]]:
-    in_namespace = 'namespace=~"$namespace"'
-    of_experiment = f'{in_namespace},experiment=~"$experiment"'
-    of_runs = f"{of_experiment},{_RUNS}"
+    namespace_matcher = 'namespace=~"$namespace"'
+    experiment_matchers = f'{namespace_matcher},experiment=~"$experiment"'
+    run_matchers = f"{experiment_matchers},{_RUNS}"
     return [
         dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"),
         _query("namespace", "Namespace", 'label_values(up{variant!=""}, namespace)')
@@ -126,15 +126,15 @@ def _variables() -> list[cog.Builder[models.VariableModel]]:
         .include_all(True)
         .all_value(".*")
         .current(_ALL),
-        _query("experiment", "Experiment", f"label_values({_SENT}{{{in_namespace}}}, experiment)")
+        _query("experiment", "Experiment", f"label_values({_SENT}{{{namespace_matcher}}}, experiment)")
         .description("Narrows the runs down.")
         .include_all(True)
         .all_value(".*")
         .current(_ALL),
-        _query("run", "Run", f"label_values({_SENT}{{{of_runs}}}, testid)", newest_first=True).description(
+        _query("run", "Run", f"label_values({_SENT}{{{run_matchers}}}, testid)", newest_first=True).description(
             "A run that k6 sent samples of in the time range; of vtlab's runs the newest first."
         ),
-        _query("variants", "Variants", f'label_values({_SENT}{{{in_namespace},testid="$run"}}, variant)')
+        _query("variants", "Variants", f'label_values({_SENT}{{{namespace_matcher},testid="$run"}}, variant)')
         .description("The variants to show.")
         .multi(True)
         .include_all(True)

@@ -1,4 +1,4 @@
-"""Where the dashboards show a run: the address, where a Grafana is known, and the time range that has all of it."""
+"""Links to a run in the dashboards: the address, where a Grafana is known, and the time range that has all of it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _RULES_LATER = 10_000
 
 
 def time_range(run: Run, verdict_at: int) -> tuple[int, int]:
-    """From the first trial of a run until its verdict (dated ``verdict_at``, epoch ms) and what the rules record of its
-    last trial. Where variants failed before any trial, from the first warm-up on."""
+    """Returns the time from the first trial of a run until its verdict (dated ``verdict_at``, epoch ms) and what the
+    rules record of its last trial. Where variants failed before any trial, from the first warm-up on."""
     trials = [trial for block in run.blocks for trial in block.trials]
     phases = trials or [phase for block in run.blocks for phase in (*block.warmup, *block.single)]
     begin = min((phase.begin for phase in phases), default=verdict_at)
@@ -24,7 +24,7 @@ def time_range(run: Run, verdict_at: int) -> tuple[int, int]:
 
 
 def line(run: Run, verdict_at: int, grafana: str | None) -> str:
-    """A link to the verdict in Grafana; without one, what to choose at the top of a dashboard."""
+    """Writes a link to the verdict in Grafana; without one, what to choose at the top of a dashboard."""
     times = time_range(run, verdict_at)
     manifest = run.manifest
     if grafana:

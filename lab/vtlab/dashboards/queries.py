@@ -27,32 +27,32 @@ _BY_RESOURCE = "max by (namespace, variant, resource)"
 
 
 def metric(name: str, scope: Scope = "window") -> str:
-    """A metric over time (``window`` or ``now``), or of a whole run."""
+    """Queries a metric over time (``window`` or ``now``), or of a whole run."""
     return metrics.metric(name, scope, **_VALUES)
 
 
 def in_windows(name: str) -> str:
-    """A metric over the last seconds, only while a trial of its variant is measured."""
+    """Queries a metric over the last seconds, only while a trial of its variant is measured."""
     return metrics.render("$in_windows", of=name, **_VALUES)
 
 
 def published(name: Name, matchers: str = SERVER) -> str:
-    """What vtlab has written of the run's verdict. It is dated at the run's end."""
+    """Queries what vtlab has written of the run's verdict. It is dated at the run's end."""
     return f'last_over_time({name}{{{matchers},testid="$run"}}[$__range])'
 
 
 def by_variant_or_plain(name: Name, plain: str) -> str:
-    """A figure of each variant as the verdict has it; where there is no verdict, the metric of the run."""
+    """Queries a figure of each variant as the verdict has it; where there is no verdict, the metric of the run."""
     return f"{_BY_VARIANT} ({published(name)}) or {_BY_VARIANT} ({metric(plain, 'run')})"
 
 
 def latency_mean() -> str:
-    """The mean latency of each variant; NaN where the verdict says that there is none: it had not settled."""
+    """Queries the mean latency of each variant; NaN where the verdict says that there is none: it had not settled."""
     return by_variant_or_plain("vtlab_latency_mean_seconds", "latency_mean")
 
 
 def latency_p99() -> str:
-    """The same for the 99th percentile, and ``TOO_FEW`` where the windows had too few requests for it."""
+    """Queries the 99th percentile likewise, and ``TOO_FEW`` where the windows had too few requests for it."""
     p99 = f"{_BY_VARIANT} ({published('vtlab_latency_p99_seconds')})"
     few = f"0 * ({_BY_VARIANT} ({published('vtlab_latency_mean_seconds')}) >= 0) + {TOO_FEW}"
     plain = by_variant_or_plain("vtlab_latency_p99_seconds", "latency_p99")
@@ -60,15 +60,15 @@ def latency_p99() -> str:
 
 
 def where_settled(plain: str) -> str:
-    """The metric of the run; NaN where the clients' latency had not settled."""
+    """Queries the metric of the run; NaN where the clients' latency had not settled."""
     latency = f"({latency_mean()})"
     settled = f"({_BY_VARIANT} ({metric(plain, 'run')})) and on (namespace, variant) ({latency} >= 0)"
     return f"({settled}) or ({latency} != {latency})"
 
 
 def in_flight_client() -> str:
-    """Requests that clients wait for, in the windows; of a closed load only where latency had settled: a wait counts
-    when it ends, and before all users have waited for as long as later there seem to be fewer."""
+    """Queries the requests that clients wait for, in the windows; under closed load only where latency had settled: a
+    wait counts when it ends, and before all users have waited for as long as later there seem to be fewer."""
     settled = f"max_over_time(({latency_mean()})[1s:1s] @ end()) >= 0"
     return (
         f"({in_windows('in_flight_client')}) and on (namespace, variant) (({settled}) or {metric('arrivals', 'now')})"
@@ -76,42 +76,44 @@ def in_flight_client() -> str:
 
 
 def most_of_run(name: str) -> str:
-    """A metric of the run, the most of all variants, as a constant over the whole time range."""
+    """Queries a metric of the run, the most of all variants, as a constant over the whole time range."""
     return f"max(max_over_time(({metric(name, 'run')})[1s:1s] @ end()))"
 
 
 def by_resource(name: Name) -> str:
-    """What the verdict says of each resource."""
+    """Queries what the verdict says of each resource."""
     return f"{_BY_RESOURCE} ({published(name)})"
 
 
 def by_resource_or_plain(name: Name, plain: str) -> str:
-    """The same; where there is no verdict, the query ``plain`` of the run."""
+    """Queries the same; where there is no verdict, the query ``plain`` of the run."""
     verdict = by_resource(name)
     return f"{verdict} or (({plain}) unless on (namespace, variant) {verdict})"
 
 
 def utilization() -> str:
-    """Of each resource; ``SERVED`` for the load of a variant that nothing else limits: it keeps up."""
-    of_load = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
+    """Queries the utilisation of each resource; ``SERVED`` for the load of a variant that nothing else limits: it keeps
+    up."""
+    load_utilization = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
     alone = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
-    served = f"0 * ({_BY_RESOURCE} ({of_load}) and on (namespace, variant) {alone}) + {SERVED}"
+    served = f"0 * ({_BY_RESOURCE} ({load_utilization}) and on (namespace, variant) {alone}) + {SERVED}"
     utilizations = by_resource_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
     return f"({served}) or {utilizations}"
 
 
 def without_verdict(promql: str) -> str:
-    """Only of a run that has no verdict."""
+    """Restricts a query to a run that has no verdict."""
     return f"({promql}) unless on (namespace, testid) {published('vtlab_verdict_blocks', NAMESPACE)}"
 
 
 def ordered(promql: str) -> tuple[str, ...]:
-    """The same for platform, and for the others: Prometheus gives no order, and platform comes first."""
+    """Splits a query into one for platform and one for the others: Prometheus gives no order, and platform comes
+    first."""
     return tuple(promql.replace(SERVER, f"{SERVER},variant{only}") for only in ('="platform"', '!="platform"'))
 
 
 def recorded(name: str, matchers: str) -> str:
-    """What the rules record of a metric."""
+    """Queries what the rules record of a metric."""
     return f"{METRICS[name].recorded_as('rule')}{{{matchers}}}"
 
 

@@ -26,8 +26,8 @@ class Query:
 
 
 def expanded(document: Mapping[str, Any], values: Values, seconds: int, step: int = 1) -> Iterator[Query]:
-    """Every query of a dashboard: with the variables' ``values``, over a time range of so many ``seconds`` whose points
-    are ``step`` seconds apart at least. Panels of closed rows, too; a repeated panel comes once for each value.
+    """Yields every query of a dashboard: with the variables' ``values``, over a time range of so many ``seconds`` whose
+    points are ``step`` seconds apart at least. Panels of closed rows, too; a repeated panel comes once for each value.
 
     KeyError for a variable without a value.
     """
@@ -65,7 +65,7 @@ def _seconds(interval: str) -> int:
 
 
 def filled(text: str, values: Values, grafanas: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A text with its variables' values; ``grafanas`` are those that Grafana computes."""
+    """Fills a text with its variables' values; ``grafanas`` are those that Grafana computes."""
 
     def of(match: re.Match[str]) -> str:
         name = match[1] or match[2]

@@ -113,7 +113,7 @@ def _interval() -> table.Panel:
     ratio = queries.published("vtlab_comparison_ratio", queries.PRIMARY)
     blocks = queries.published("vtlab_verdict_blocks", queries.NAMESPACE)
     # A verdict without a ratio has blocks, too.
-    of_each = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
+    by_comparison = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
     return Table(
         HOW_SURE,
         "The confidence interval of each ratio, as in the report, and the blocks of fresh JVMs that count. With fewer"
@@ -123,7 +123,7 @@ def _interval() -> table.Panel:
             column("ratio", "vtlab_comparison_ratio"),
             column("95 % from", "vtlab_comparison_low"),
             column("95 % to", "vtlab_comparison_high"),
-            Column("blocks", "none", of_each, 0),
+            Column("blocks", "none", by_comparison, 0),
         ],
         sort="variant",
         width=14,

@@ -18,7 +18,7 @@ _NO_CADVISOR = (
 
 
 def closed() -> list[Part]:
-    """Title and panels of each row."""
+    """Lists title and panels of each row."""
     return [
         (RESOURCES["db-pool"].title, [_pool("db_pool", "database connection")]),
         (RESOURCES["client-pool"].title, [_pool("client_pool", "connection to the service downstream")]),

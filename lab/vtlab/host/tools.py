@@ -104,7 +104,7 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
     major = int(wanted) if wanted else None
     if major is not None and major < JAVA[0]:
         raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", _java_fix(major))
-    homes = _java_homes() if places is None else list(places)
+    homes = java_homes() if places is None else list(places)
     candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
     suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
     if not suitable:
@@ -242,7 +242,8 @@ def _find(name: str, least: tuple[int, ...]) -> Tool:
     )
 
 
-def _java_homes() -> list[Path]:
+def java_homes() -> list[Path]:
+    """Lists the directories in which a JDK may be, each perhaps more than once."""
     homes = [Path(os.environ[name]) for name in ("VTLAB_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)]
     on_path = shutil.which("java")
     if on_path:

@@ -1,1 +1,1 @@
-"""What is measured and what is recorded: experiments, variants, services, records.."""
+"""Data that is measured and recorded: experiments, variants, services, records.."""

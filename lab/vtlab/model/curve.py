@@ -38,7 +38,7 @@ class Point(_Record):
 
 
 class Curve(_Record):
-    """What the search measured, in the order in which it did, and what it chose by that."""
+    """Points that the search measured, in its order, and the users that it chose by them."""
 
     points: list[Point]
     ended: Ended
@@ -49,8 +49,8 @@ class Curve(_Record):
     #: Users of the blocks.
     chosen: int
 
-    def of(self, variant: str) -> list[Point]:
-        """The points of one variant, by users."""
+    def points_of(self, variant: str) -> list[Point]:
+        """Selects the points of one variant, by users."""
         return sorted((point for point in self.points if point.variant == variant), key=lambda point: point.users)
 
     @property

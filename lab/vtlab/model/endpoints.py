@@ -1,4 +1,4 @@
-"""Which GET requests a service has, by its OpenAPI document or by Spring's page of mappings."""
+"""GET requests of a service, by its OpenAPI document or by Spring's page of mappings."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Endpoint:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be measured as it is, or with a login."""
+        """Tells whether it can be measured as it is, or with a login."""
         return not self.unknown and (not self.refused or self.lacks_login)
 
     @property
     def line(self) -> str:
-        """As in a workload."""
+        """The request as a line of a workload."""
         return f"GET {self.path}"
 
 
 def from_openapi(document: Any) -> list[Endpoint]:
-    """The GET requests of an OpenAPI 3 document, sorted, with its examples filled in; none where it is no such
+    """Lists the GET requests of an OpenAPI 3 document, sorted, with its examples filled in; none where it is no such
     document. Deprecated ones are left out."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
         return []
@@ -70,16 +70,16 @@ def _filled(match: re.Match[str], examples: Mapping[Any, Any]) -> str:
 
 
 def _example(parameter: Mapping[str, Any], document: Any) -> Any:
-    """What the document gives as an example of a parameter; None where it gives none."""
+    """Returns what the document gives as an example of a parameter; None where it gives none."""
     schema = _resolved(parameter.get("schema") or {}, document)
     several = parameter.get("examples")
     first: Any = next(iter(several.values()), {}) if isinstance(several, Mapping) else {}
-    of_schema = schema.get("examples")
+    schema_examples = schema.get("examples")
     choices = (
         parameter.get("example"),
         _resolved(first, document).get("value"),
         schema.get("example"),
-        of_schema[0] if isinstance(of_schema, list) and of_schema else None,
+        schema_examples[0] if isinstance(schema_examples, list) and schema_examples else None,
         schema.get("default"),
         next(iter(schema.get("enum") or []), None),
     )
@@ -87,7 +87,7 @@ def _example(parameter: Mapping[str, Any], document: Any) -> Any:
 
 
 def _resolved(part: Any, document: Any) -> Mapping[str, Any]:
-    """What a reference within the document stands for."""
+    """Follows a reference: returns what it within the document stands for."""
     reference = part.get("$ref") if isinstance(part, Mapping) else None
     if isinstance(reference, str) and reference.startswith("#/"):
         part = document
@@ -97,7 +97,7 @@ def _resolved(part: Any, document: Any) -> Mapping[str, Any]:
 
 
 def from_mappings(document: Any, context_path: str = "") -> list[Endpoint]:
-    """The GET requests in what ``/actuator/mappings`` answers, sorted; none where it is something else."""
+    """Lists the GET requests in what ``/actuator/mappings`` answers, sorted; none where it is something else."""
     endpoints = set()
     for condition in _conditions(document):
         methods = condition.get("methods") or ["GET"]
@@ -126,8 +126,8 @@ def file_text(
     variables: Sequence[str] = (),
     with_database: bool = False,
 ) -> str:
-    """The small file of ``vtlab try``, with comments that say what else it may have. ``variables``: names of those that
-    the service is given from vtlab's environment."""
+    """Writes the small file of ``vtlab try``, with comments that say what else it may have. ``variables``: names of
+    those that the service is given from vtlab's environment."""
     ready = [endpoint for endpoint in endpoints if endpoint.is_ready]
     lines = [
         f"# vtlab try measures it. The requests are of {source}; keep those that matter, and give them weights.",

@@ -232,7 +232,7 @@ class Experiment(_Strict):
         return self
 
     def document(self) -> dict[str, Any]:
-        """This experiment as JSON, complete: what has a default is written out."""
+        """Writes this experiment as JSON, complete: what has a default is written out."""
         document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         # Of all that may be null only this has another default.
         document["limits"]["heap"] = self.limits.heap
@@ -252,22 +252,23 @@ class Experiment(_Strict):
 
     @property
     def is_paced(self) -> bool:
-        """Whether it says of every variant how long a round of its users takes, and so what the load allows it."""
+        """Tells whether it says of every variant how long a round of its users takes, and so what the load allows
+        it."""
         return isinstance(self.load, ClosedLoad) and self.load.round.keys() >= set(self.variants)
 
     def window_of(self, name: str) -> str:
-        """The length of this variant's windows."""
+        """Returns the length of this variant's windows."""
         return self.windows.measure_by_variant.get(name, self.windows.measure)
 
     def properties_of(self, name: str) -> Properties:
-        """What makes this variant. KeyError for one that is not of this experiment."""
+        """Returns what makes this variant. KeyError for one that is not of this experiment."""
         kind = variant.kind(name)
         if kind in self.properties:
             return self.properties[kind]
         return Properties.model_validate({"threads": kind}) if name in self.variants else self.properties[name]
 
     def environment_of(self, name: str) -> dict[str, str]:
-        """The environment that makes this variant, without what is the same for all (``settings``)."""
+        """Returns the environment that makes this variant, without what is the same for all (``settings``)."""
         properties = self.properties_of(name)
         return {**variant.ENVIRONMENT[properties.threads], **properties.settings}
 

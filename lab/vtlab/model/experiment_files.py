@@ -27,8 +27,8 @@ _RENAMED = {
 
 
 def parse(text: str, where: str) -> Experiment:
-    """The experiment in ``text``: JSON, or YAML where the file's name (``where``) says so. BadInput names every wrong
-    key and the file."""
+    """Parses the experiment in ``text``: JSON, or YAML where the file's name (``where``) says so. BadInput names every
+    wrong key and the file."""
     data = documents.parse(text, where, is_yaml=where.endswith((".yaml", ".yml")))
     try:
         experiment = Experiment.model_validate(data)
@@ -42,7 +42,7 @@ def parse(text: str, where: str) -> Experiment:
 
 
 def _refuse_few_users(experiment: Experiment, where: str) -> None:
-    """Not of the model: recorded runs of earlier versions had fewer."""
+    """Refuses too few users for an open load. The model does not: recorded runs of earlier versions had fewer."""
     load = experiment.load
     if isinstance(load, OpenLoad) and load.users < load.least_users(experiment.max_response):
         least = load.least_users(experiment.max_response)
@@ -69,8 +69,8 @@ def _words(error: Any) -> str:
 
 
 def load(name: str, folder: Path) -> Experiment:
-    """The experiment of that name in ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or ``.yml``. The
-    paths in it are absolute, and it has the name of the file in place of a login."""
+    """Loads the experiment of that name from ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or
+    ``.yml``. The paths in it are absolute, and it has the name of the file in place of a login."""
     path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
     if not path.is_file():
         raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
@@ -82,17 +82,17 @@ def load(name: str, folder: Path) -> Experiment:
     if experiment.workload_:
         changes["workload_"] = workload_files.with_absolute_paths(experiment.workload_, path)
     if isinstance(experiment.service, Service):
-        changes["service"] = experiment.service.beside(path)
+        changes["service"] = experiment.service.with_absolute_directory(path)
     elif experiment.service and experiment.service.endswith(".json"):
         changes["service"] = str((path.parent / experiment.service).resolve())
     return experiment.model_copy(update=changes)
 
 
 def names(folder: Path) -> list[str]:
-    """The names of the experiments in ``folder``, sorted."""
+    """Returns the names of the experiments in ``folder``, sorted."""
     return sorted(p.stem for p in folder.glob("*.json") if p.name != "experiment.schema.json")
 
 
 def schema() -> str:
-    """The JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
+    """Writes the JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
     return json.dumps(Experiment.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""What a jar or a run shows that is known to break under virtual threads."""
+"""Known problems under virtual threads that a jar or a run shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a look into a service's jar shows, before anything is started."""
+"""Inspection of a service's jar, before anything is started."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Library(BaseModel):
     version: str = ""
 
     def is_named(self, coordinates: str) -> bool:
-        """Whether this is the library ``group:artifact``."""
+        """Tells whether this is the library ``group:artifact``."""
         group, _, artifact = coordinates.partition(":")
         return self.artifact == artifact and self.group in ("", group)
 
 
 class Inspection(BaseModel):
-    """What a service is made of, by its jar alone: no class of it was loaded."""
+    """Parts and settings of a service, by its jar alone: no class of it was loaded."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,14 +52,15 @@ class Inspection(BaseModel):
     settings: dict[str, str] = {}
 
     def library(self, coordinates: str) -> Library | None:
-        """The library ``group:artifact``; None where the service has none of that name."""
+        """Returns the library ``group:artifact``; None where the service has none of that name."""
         return next((library for library in self.libraries if library.is_named(coordinates)), None)
 
     def setting(self, name: str) -> str | None:
-        """A setting by its name, however it is spelt in the file: Spring Boot's binding is relaxed."""
+        """Returns a setting by its name, however it is spelt in the file: Spring Boot's binding is relaxed."""
         return next((value for key, value in self.settings.items() if uniform(key) == uniform(name)), None)
 
 
 def uniform(name: str) -> str:
-    """A property's name without what relaxed binding ignores: ``server.tomcat.threads.max`` in all spellings."""
+    """Returns a property's name without what relaxed binding ignores: ``server.tomcat.threads.max`` in all
+    spellings."""
     return re.sub(r"[-_]", "", name).lower()

@@ -10,7 +10,7 @@ from vtlab.model.records import Counts, Record, Trial
 
 
 class Answer(Record):
-    """What one request of the pre-flight was answered with."""
+    """Answer to one request of the pre-flight."""
 
     request: str
     #: 0: there was no answer.
@@ -22,7 +22,7 @@ class Answer(Record):
 
 
 class VariantPreflight(Record):
-    """What came of one variant in the pre-flight."""
+    """Pre-flight of one variant."""
 
     answers: list[Answer]
     #: Of a script: requests by origin, as it asks for them, and by the origin that answered.
@@ -34,13 +34,13 @@ class VariantPreflight(Record):
 
 
 class Preflight(Record):
-    """What ``k6/block.ts`` writes for a pre-flight, by variant."""
+    """Document that ``k6/block.ts`` writes for a pre-flight, by variant."""
 
     preflight: dict[str, VariantPreflight]
 
 
 class K6Document(Record):
-    """What ``k6/block.ts`` writes for one call."""
+    """Document that ``k6/block.ts`` writes for one call."""
 
     version: Literal[1]
     experiment: str

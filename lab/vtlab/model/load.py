@@ -50,12 +50,12 @@ class ClosedLoad(_Strict):
 
     @property
     def is_think_time_exponential(self) -> bool:
-        """Whether think times are drawn, or all the same."""
+        """Tells whether think times are drawn, or all the same."""
         return self.think_time.startswith("exp(")
 
     @property
     def mean_think_time(self) -> float:
-        """Seconds."""
+        """Mean think time in seconds."""
         return units.seconds(self.think_time.removeprefix("exp(").removesuffix(")"))
 
 
@@ -87,8 +87,8 @@ class OpenLoad(_Strict):
         return 0.0
 
     def least_users(self, max_response: str) -> int:
-        """So many that an answer of ``max_response`` seldom costs its user the next arrival: those in flight then, and
-        four times their standard deviation (of a Poisson count, its square root)."""
+        """Returns so many users that an answer of ``max_response`` seldom costs its user the next arrival: those in
+        flight then, and four times their standard deviation (of a Poisson count, its square root)."""
         in_flight = self.rate * units.seconds(max_response)
         return math.ceil(in_flight + 4 * math.sqrt(in_flight))
 

@@ -19,7 +19,7 @@ DiagnosisMode = Literal["always", "unexplained"]
 
 
 class RunFacts(Record):
-    """What a target would run an experiment with, for the manifest."""
+    """Facts about what a target runs an experiment with, for the manifest."""
 
     versions: dict[str, str]
     jvm_flags: list[str]
@@ -45,7 +45,7 @@ class SequentialRule(Record):
 
 
 class Manifest(Record):
-    """What ran, on what, and how to run it again. Written once, before the first block."""
+    """Record of what ran, on what, and how to run it again. Written once, before the first block."""
 
     version: Literal[2] = VERSION
     #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.

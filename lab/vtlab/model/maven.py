@@ -71,7 +71,7 @@ class Range:
 
 
 def parse_range(text: str) -> Range:
-    """A range in Maven's notation: ``[5.0,7.1)``, ``(,9.0)``, ``[42.7.8]``, ``[1.0,1.2),[2.0,2.1)``.
+    """Parses a range in Maven's notation: ``[5.0,7.1)``, ``(,9.0)``, ``[42.7.8]``, ``[1.0,1.2),[2.0,2.1)``.
 
     ValueError for anything else.
     """
@@ -80,7 +80,8 @@ def parse_range(text: str) -> Range:
 
 
 def range_in_words(text: str) -> str:
-    """A range as people say it: ``before 9.0``, ``from 21 to before 24``, ``from 3.1 on``, ``2.5.0 to 2.13.1``."""
+    """Writes a range as people say it: ``before 9.0``, ``from 21 to before 24``, ``from 3.1 on``, ``2.5.0 to
+    2.13.1``."""
     return " or ".join(_words(interval) for interval in parse_range(text).intervals)
 
 
@@ -107,7 +108,7 @@ def _interval(match: re.Match[str] | None, text: str) -> _Interval:
 
 
 def _parts(text: str) -> tuple[_Part, ...]:
-    """Numbers and words of a version, without the zeros and release words at the end."""
+    """Splits a version into numbers and words, without the zeros and release words at the end."""
     parts = [_part(word) for word in re.findall(r"\d+|[a-z]+", text.lower().partition("+")[0])]
     while parts and parts[-1] == _NOTHING:
         parts.pop()

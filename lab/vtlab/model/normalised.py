@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 
 class Expected(_Part):
-    """Of the body of an answer: what is there, from the outside to the inside."""
+    """Part of an answer's body that is expected, by its steps from the outside to the inside."""
 
     steps: list[str]
     #: As JSON; null: whatever it is.
@@ -106,7 +106,7 @@ class Normalised(_Part):
 
 
 def normalise(experiment: Experiment) -> Normalised:
-    """What k6 needs of an experiment."""
+    """Selects what k6 needs of an experiment."""
     load, windows = experiment.load, experiment.windows
     return Normalised(
         normalised=VERSION,
@@ -170,7 +170,7 @@ def _workload(workload: workload_model.Workload) -> Workload:
 
 
 def as_json(experiment: Experiment) -> str:
-    """The normalised form as a file."""
+    """Writes the normalised form as a file."""
     return json.dumps(_whole(normalise(experiment).model_dump(mode="json")), indent=2) + "\n"
 
 
@@ -179,7 +179,7 @@ def _milliseconds(durations: dict[str, str]) -> dict[str, float]:
 
 
 def _whole(value: Any) -> Any:
-    """The same with 5000 in place of 5000.0."""
+    """Replaces whole floats by integers: 5000 in place of 5000.0."""
     if isinstance(value, dict):
         return {key: _whole(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -188,7 +188,7 @@ def _whole(value: Any) -> Any:
 
 
 def typescript() -> str:
-    """The type of a normalised experiment in TypeScript, as in ``k6/lib/experiment.ts``."""
+    """Writes the type of a normalised experiment in TypeScript, as in ``k6/lib/experiment.ts``."""
     schema = Normalised.model_json_schema()
     interfaces = {**schema["$defs"], "Experiment": schema}
     lines = ["// Generated from lab/vtlab/model/normalised.py by `make generate`: do not edit, a change is lost."]

@@ -24,7 +24,7 @@ class _Strict(BaseModel):
 
 
 class PublishedFigure(_Strict):
-    """What was published of one variant: as it was written (39.3/s, 16,217 ms), and in requests per second."""
+    """Figure published of one variant: as it was written (39.3/s, 16,217 ms), and in requests per second."""
 
     text: Annotated[str, Field(min_length=1)]
     throughput: Annotated[float, Field(gt=0)]
@@ -40,7 +40,7 @@ class Sizes(_Strict):
 
 
 class Publication(_Strict):
-    """What was published that one experiment reproduces, and why it came out as it did."""
+    """Publication that one experiment reproduces, and why its result came out as it did."""
 
     number: Annotated[str, Field(pattern=r"^\d{3}$")]
     title: Annotated[str, Field(min_length=1)]
@@ -55,14 +55,14 @@ class Publication(_Strict):
     sizes: Sizes | None = None
 
     def in_published_size(self, experiment: Experiment) -> Experiment:
-        """The experiment with the published sizes; itself where these are its own."""
+        """Returns the experiment with the published sizes; itself where these are its own."""
         if self.sizes is None:
             return experiment
         sizes = self.sizes.model_dump(mode="json", exclude_none=True)
         return Experiment.model_validate(experiment.document() | sizes)
 
     def is_published_size(self, experiment: Experiment) -> bool:
-        """Whether requests and think time are the published ones: of others the figures cannot be compared."""
+        """Tells whether requests and think time are the published ones: of others the figures cannot be compared."""
         if self.sizes is None:
             return True
         loads = (experiment.load, self.sizes.load or experiment.load)
@@ -78,7 +78,7 @@ class _File(_Strict):
 
 
 def load(folder: Path = FOLDER) -> dict[str, Publication]:
-    """The publications by the name of the experiment that reproduces them, in the order of their numbers."""
+    """Loads the publications by the name of the experiment that reproduces them, in the order of their numbers."""
     publications = {}
     for path in sorted(folder.glob("*.json")):
         with _refusing(path):
@@ -88,7 +88,7 @@ def load(folder: Path = FOLDER) -> dict[str, Publication]:
 
 
 def numbers(folder: Path = FOLDER) -> dict[str, str]:
-    """Name -> number of every publication, in the order of the numbers."""
+    """Maps the name of every publication to its number, in the order of the numbers."""
     by_name = {}
     for path in sorted(folder.glob("*.json")):
         with _refusing(path):
@@ -98,7 +98,7 @@ def numbers(folder: Path = FOLDER) -> dict[str, str]:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """BadInput for what is wrong in a file."""
+    """Raises BadInput for what is wrong in a file."""
     try:
         yield
     except ValidationError as error:
@@ -106,7 +106,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def reproduced_by(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
-    """What the experiment reproduces; None for one that compares a variant with itself."""
+    """Returns what the experiment reproduces; None for one that compares a variant with itself."""
     if any(variant.kind(name) != name for name in experiment.variants):
         return None
     return publications.get(experiment.name)

@@ -1,4 +1,4 @@
-"""What is recorded: the documents that k6 writes, the lines of ``trials.jsonl``, the manifest.
+"""Records of trials, JVMs and blocks: the lines of ``trials.jsonl``.
 
 Times are epoch milliseconds, durations and latencies seconds, memory bytes, CPU cores or CPU seconds.
 """
@@ -14,6 +14,9 @@ from vtlab.model.metric_names import MetricName
 
 #: Version of the manifest, the lines of ``trials.jsonl`` and the verdict.
 VERSION: Literal[2] = 2
+
+#: Begins a sentence of ``Block.differences`` about no variant alone.
+ALL_VARIANTS = "the variants"
 
 #: What the server's side of a trial is made of.
 #: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a
@@ -58,14 +61,14 @@ class InFlight(Record):
 
 
 class Counts(Record):
-    """Of a user's script: its checks, or the requests that it sent."""
+    """Counts of a user's script: its checks, or the requests that it sent."""
 
     passed: int
     failed: int
 
     @property
     def share_failed(self) -> float:
-        """0 where there were none."""
+        """Share that failed; 0 where there were none."""
         total = self.passed + self.failed
         return self.failed / total if total else 0.0
 
@@ -166,12 +169,13 @@ class Failure(Record):
 
 
 def is_cold(failures: Sequence[Failure]) -> bool:
-    """Whether all of some failures are that a variant answered, but was not steady after its last warm-up cycle."""
+    """Tells whether a variant failed only because it was not steady after its last warm-up cycle, although it
+    answered."""
     return bool(failures) and all(failure.reason.startswith(NO_STEADY_STATE) for failure in failures)
 
 
 class Place(Record):
-    """Where threads that handle requests stood, as a mean over the dumps."""
+    """Place where threads that handle requests stood, as a mean over the dumps."""
 
     activity: Activity
     #: The innermost line of the service's code and what it waits for there: ``Semaphore at OrderService:42``.

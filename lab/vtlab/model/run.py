@@ -1,4 +1,4 @@
-"""From a results directory to the analysis of a run: pure functions, no clock, no network."""
+"""Runs as read from a results directory, and their analyses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """As planned: that of the manifest."""
+        """The name as planned: that of the manifest."""
         return self.manifest.name
 
 
@@ -54,8 +54,8 @@ class Analysis:
     checks: list[CheckResult]
 
     def over_windows(self, variant: str, figure: ServerFigure) -> float | None:
-        """A figure of the server over all windows of a variant that count, each as long as it was; None where none
-        has it."""
+        """Averages a figure of the server over all windows of a variant that count, each as long as it was; None where
+        none has it."""
         trials = [trial for block in self.accepted for trial in block.trials if trial.variant == variant]
         known = [(value, trial.window) for trial in trials if (value := trial.server.get(figure)) is not None]
         seconds = math.fsum(window for _, window in known)

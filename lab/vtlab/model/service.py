@@ -121,7 +121,7 @@ class Service(BaseModel):
 
     @property
     def is_copied(self) -> bool:
-        """Whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
+        """Tells whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
         return bool(self.image or self.deployment)
 
     @property
@@ -129,12 +129,12 @@ class Service(BaseModel):
         """Where the jar is; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
-    def beside(self, file: Path) -> Service:
-        """The service as a file describes it, its directory absolute."""
+    def with_absolute_directory(self, file: Path) -> Service:
+        """Returns the service as a file describes it, its directory absolute."""
         return self.model_copy(update={"directory": str((file.parent / self.directory).resolve())})
 
     def companion_environment(self, need: Need, **values: str) -> dict[str, str]:
-        """What tells a variant where a companion is. BadInput where the service has no way to be told."""
+        """Returns what tells a variant where a companion is. BadInput where the service has no way to be told."""
         if need not in self.companions:
             raise BadInput(
                 f"the service {self.name} does not say how a variant is told where its {need} is",
@@ -144,19 +144,19 @@ class Service(BaseModel):
 
     @property
     def has_own_databases(self) -> bool:
-        """Whether each variant has a database of its own."""
+        """Tells whether each variant has a database of its own."""
         return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
 
 
 def load(path: Path) -> Service:
-    """The service in a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
+    """Loads the service from a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
     try:
         service = Service.model_validate(documents.read(path))
     except ValidationError as error:
         raise BadInput(f"{path}: {validation.wrong_keys(error, 'the file')}", "correct the file") from None
-    return service.beside(path)
+    return service.with_absolute_directory(path)
 
 
 def schema() -> str:
-    """The JSON Schema of a service, as committed in ``lab/service.schema.json``."""
+    """Writes the JSON Schema of a service, as committed in ``lab/service.schema.json``."""
     return json.dumps(Service.model_json_schema(by_alias=True), indent=2) + "\n"

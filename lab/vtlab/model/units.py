@@ -12,7 +12,7 @@ _BYTES = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1024, "m": 102
 
 
 def milliseconds(text: str) -> float:
-    """Milliseconds in a duration such as ``50ms``, ``5s`` or ``1m30s``. ValueError for anything else."""
+    """Parses a duration such as ``50ms``, ``5s`` or ``1m30s``. ValueError for anything else."""
     if not _DURATION.fullmatch(text):
         raise ValueError(f"'{text}' is not a duration: write it as 50ms, 5s or 1m30s")
     # Beyond a millionth of a millisecond there is only what the multiplication lost.
@@ -20,12 +20,12 @@ def milliseconds(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Seconds in a duration such as ``50ms``, ``5s`` or ``1m30s``. ValueError for anything else."""
+    """Parses a duration such as ``50ms``, ``5s`` or ``1m30s`` into seconds. ValueError for anything else."""
     return milliseconds(text) / 1000
 
 
 def size(text: str) -> int:
-    """Bytes in a memory size: Kubernetes' ``512Mi`` or the JVM's ``256m``. ValueError for anything else."""
+    """Parses a memory size into bytes: Kubernetes' ``512Mi`` or the JVM's ``256m``. ValueError for anything else."""
     match = _MEMORY.fullmatch(text)
     if not match:
         raise ValueError(f"'{text}' is not a memory size: write it as 512Mi (limits) or 256m (heap)")
@@ -37,7 +37,7 @@ LEAST_CORES = 0.01
 
 
 def cores(text: str) -> float:
-    """Cores in ``0.5``, ``1`` or Kubernetes' ``500m``; above 0. ValueError for anything else."""
+    """Parses cores: ``0.5``, ``1`` or Kubernetes' ``500m``; above 0. ValueError for anything else."""
     try:
         value = float(text[:-1]) / 1000 if text.endswith("m") else float(text)
     except ValueError:
@@ -48,7 +48,7 @@ def cores(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """The share that ``25%`` or ``25 %`` writes, 0.25. ValueError for anything else."""
+    """Parses a share: 0.25 for ``25%`` or ``25 %``. ValueError for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", text)
     if not match:
         raise ValueError(f"'{text}' is not a share: write it as 25%")
@@ -56,10 +56,10 @@ def share(text: str) -> float:
 
 
 def in_blocks(count: int, blocks: int) -> str:
-    """In how many of a run's blocks, in words: ``in 2 of 3 blocks``, ``in the only block``."""
+    """Says in how many of a run's blocks: ``in 2 of 3 blocks``, ``in the only block``."""
     return "in the only block" if count == blocks == 1 else f"in {count} of {blocks} block{'' if blocks == 1 else 's'}"
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in words: 0.05 is ``5 %``."""
+    """Writes a share in words: 0.05 is ``5 %``."""
     return f"{100 * share:,.{digits}f} %"

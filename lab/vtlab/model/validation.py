@@ -1,4 +1,4 @@
-"""What pydantic found wrong in a document, in words: the key and what is wrong with it, never the value.
+"""Errors of pydantic in words: the key and what is wrong with it, never the value.
 
 A value may be secret.
 """

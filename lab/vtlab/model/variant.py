@@ -18,14 +18,14 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def kind(name: str) -> str:
-    """The kind of a variant: its name, without the letter that ``vtlab aa`` adds (``platform-a``)."""
+    """Returns the kind of a variant: its name, without the letter that ``vtlab aa`` adds (``platform-a``)."""
     base, _, letter = name.rpartition("-")
     return base if letter in ("a", "b") and base in ENVIRONMENT else name
 
 
 def refuse_other_threads(name: str, threads: Threads, runs: Threads | None) -> None:
-    """BadInput when a variant does not run on its kind of threads. ``runs``: those that answer, as the started variant
-    tells; None where it does not."""
+    """Raises BadInput when a variant does not run on its kind of threads. ``runs``: those that answer, as the started
+    variant tells; None where it does not."""
     if runs == threads:
         return
     wanted = " and ".join(f"{key}={value}" for key, value in ENVIRONMENT[threads].items())

@@ -1,4 +1,4 @@
-"""What is concluded from the records: the verdict with its comparisons, and what limits each variant.
+"""Conclusions from the records: the verdict with its comparisons, and what limits each variant.
 
 Latencies and durations are seconds, memory bytes, CPU seconds per request.
 """

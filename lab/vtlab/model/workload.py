@@ -50,7 +50,7 @@ class Expect(_Strict):
 
 
 def _schema_in_short(schema: dict[str, Any]) -> None:
-    """Beside method and path ``{POST: /visits}``, of which the model itself has no fields."""
+    """Allows ``{POST: /visits}`` beside method and path, of which the model itself has no fields."""
     schema["required"] = [name for name in schema.get("required", []) if name != "path"]
     schema["patternProperties"] = {f"^({'|'.join(METHODS)})$": {"type": "string", "pattern": "^/"}}
 
@@ -72,7 +72,7 @@ class Call(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _in_short(cls, value: Any) -> Any:
-        """Also ``{POST: /visits, …}``, and ``status`` for ``expect.status``."""
+        """Accepts also ``{POST: /visits, …}``, and ``status`` for ``expect.status``."""
         if not isinstance(value, Mapping):
             return value
         written = dict(value)
@@ -117,7 +117,7 @@ class Login(Call):
 
 
 def _from_line(value: Any) -> Any:
-    """A line, and ``{"POST /visits": {…}}``, as what they stand for."""
+    """Expands a line, and ``{"POST /visits": {…}}``, into what they stand for."""
     if isinstance(value, str):
         return parse_line(value)
     if isinstance(value, Mapping) and len(value) == 1:
@@ -169,17 +169,17 @@ class Workload(_Strict):
 
     @property
     def is_writing(self) -> bool:
-        """Whether a request changes something in the service; a script may."""
+        """Tells whether a request changes something in the service; a script may."""
         return self.k6 is not None or any(request.method not in READING for request in self.requests)
 
     @property
     def uses_environment(self) -> bool:
-        """Whether a request names a variable of vtlab's environment."""
+        """Tells whether a request names a variable of vtlab's environment."""
         return any(name.startswith(ENVIRONMENT) for request in self.requests for name in request.names)
 
     @property
     def title(self) -> str:
-        """In a line, for reports."""
+        """The workload in a line, for reports."""
         if self.k6:
             return f"k6 script {self.k6}"
         return "; ".join(
@@ -189,8 +189,8 @@ class Workload(_Strict):
 
 
 def parse_line(line: str) -> dict[str, Any]:
-    """``GET /owners/{id}`` or ``POST /visits {"pet": "{id}"}`` as the fields of a request; ValueError where it is
-    neither. A body that is JSON stays JSON, any other is text."""
+    """Parses ``GET /owners/{id}`` or ``POST /visits {"pet": "{id}"}`` as the fields of a request; ValueError where it
+    is neither. A body that is JSON stays JSON, any other is text."""
     method, _, rest = line.strip().partition(" ")
     path, _, body = rest.strip().partition(" ")
     if method not in METHODS:
@@ -214,22 +214,22 @@ def _json_or_text(text: str) -> JsonValue:
 
 
 def body_text(body: JsonValue) -> str | None:
-    """A body as it is sent, with its names in braces; None where there is none."""
+    """Returns a body as it is sent, with its names in braces; None where there is none."""
     return body if body is None or isinstance(body, str) else json.dumps(body, ensure_ascii=False)
 
 
 def is_json(body: JsonValue) -> bool:
-    """Whether a body is sent as JSON: a JSON value, or text that begins as an object or an array does."""
+    """Tells whether a body is sent as JSON: a JSON value, or text that begins as an object or an array does."""
     return body is not None and (not isinstance(body, str) or body.lstrip().startswith(("{", "[")))
 
 
 def steps(path: str) -> list[str]:
-    """The keys and positions that a JSON path names, from the outside to the inside."""
+    """Returns the keys and positions that a JSON path names, from the outside to the inside."""
     return [next(part for part in match.groups() if part is not None) for match in _STEP.finditer(path)]
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with these names replaced; others stay."""
+    """Replaces these names in a text; others stay."""
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
 
 
@@ -243,15 +243,15 @@ def _query(request: Request) -> str:
 
 
 def variables(workload: Workload, login: Login | None) -> list[str]:
-    """The variables of vtlab's environment that requests and login name, without ``env.``."""
+    """Returns the variables of vtlab's environment that requests and login name, without ``env.``."""
     calls: list[Call] = [*workload.requests, *([login] if login else [])]
     named = {name for call in calls for name in call.names if name.startswith(ENVIRONMENT)}
     return sorted(name.removeprefix(ENVIRONMENT) for name in named)
 
 
 def refuse_unknown_names(workload: Workload, login: Login | None, columns: Sequence[str] | None) -> None:
-    """BadInput where a request or the login uses a name that is no column of the data (``columns``; None: no data) and
-    that nothing captures."""
+    """Raises BadInput where a request or the login uses a name that is no column of the data (``columns``; None: no
+    data) and that nothing captures."""
     captured = login.capture if login else {}
     clash = sorted(set(columns or []) & set(captured))
     if clash:

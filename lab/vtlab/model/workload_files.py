@@ -38,8 +38,8 @@ class Data:
 
 
 def with_absolute_paths(workload: Workload, source: Path) -> Workload:
-    """The workload of the file ``source`` with absolute paths, and with that file's name in place of the login in it.
-    BadInput where a file is missing or is not what it should be, and where a request uses a name that nothing
+    """Returns the workload of the file ``source`` with absolute paths, and with that file's name in place of the login
+    in it. BadInput where a file is missing or is not what it should be, and where a request uses a name that nothing
     gives."""
     folder = source.parent
     changes: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def with_absolute_paths(workload: Workload, source: Path) -> Workload:
 
 
 def refuse_unusable_files(workload: Workload, login: Login | None = None) -> None:
-    """BadInput as of ``with_absolute_paths``. ``login``: where it is known already."""
+    """Raises BadInput as ``with_absolute_paths`` does. ``login``: where it is known already."""
     login = login or login_of(workload)
     columns = read_data(Path(workload.data)).columns if workload.data else None
     refuse_unknown_names(workload, login, columns)
@@ -75,7 +75,7 @@ def _refuse_missing_script(script: Path) -> None:
 
 
 def login_of(workload: Workload) -> Login | None:
-    """The login that a workload has or names the file of."""
+    """Loads the login that a workload has or names the file of."""
     if workload.login is None or isinstance(workload.login, Login):
         return workload.login
     path = Path(workload.login)
@@ -93,8 +93,8 @@ def login_of(workload: Workload) -> Login | None:
 
 
 def read_data(path: Path) -> Data:
-    """The rows of a CSV file with a header. BadInput where it has none, where a name comes twice, and where a row is
-    shorter or longer than the header; its values are not repeated."""
+    """Reads the rows of a CSV file with a header. BadInput where it has none, where a name comes twice, and where a row
+    is shorter or longer than the header; its values are not repeated."""
     text = documents.read_text(path)
     try:
         lines = [(reader.line_num, row) for reader in [csv.reader(io.StringIO(text), strict=True)] for row in reader]
@@ -117,8 +117,8 @@ def read_data(path: Path) -> Data:
 
 
 def versions(workload: Workload) -> dict[str, str]:
-    """What tells a script from another, and the data from others without a trace of their values: a run that is resumed
-    must have the same."""
+    """Returns what tells a script from another, and data from other data without a trace of their values: a run that is
+    resumed must have the same."""
     kept = {}
     if workload.k6:
         kept["k6 script"] = hashlib.sha256(Path(workload.k6).read_bytes()).hexdigest()[:12]
@@ -129,8 +129,8 @@ def versions(workload: Workload) -> dict[str, str]:
 
 
 def private_values(workload: Workload, environment: Mapping[str, str]) -> dict[str, Any]:
-    """What k6 needs and nobody else may see: rows, login, variables of the environment. For a file that k6 alone reads.
-    BadInput where a variable is not set."""
+    """Collects what k6 needs and nobody else may see: rows, login, variables of the environment. For a file that k6
+    alone reads. BadInput where a variable is not set."""
     login = login_of(workload)
     names = variables(workload, login)
     missing = [name for name in names if name not in environment]

@@ -1,1 +1,1 @@
-"""What a run will do: its blocks, their order, how long they take."""
+"""Plan of a run: its blocks, their order, how long they take."""

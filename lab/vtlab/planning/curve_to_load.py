@@ -23,7 +23,7 @@ RAMP_ROUNDS, RAMP_ANSWERS, LEAST_RAMP = 4.0, 2.0, 0.25
 
 
 def with_load(experiment: Experiment, curve: Curve) -> Experiment:
-    """The experiment with the users that the search chose, and windows that hold enough of their rounds."""
+    """Returns the experiment with the users that the search chose, and windows that hold enough of their rounds."""
     load = experiment.load
     assert isinstance(load, ClosedLoad)
     rounds = {name: seconds for name in experiment.variants if (seconds := _round(curve, name)) is not None}
@@ -47,9 +47,9 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
 
 
 def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
-    """Seconds of the ramp-up; at most the experiment's, and that where the longest answers are not known: requests of a
-    workload may differ much. Of the levels' longest answers the median counts: in a JVM that is still being compiled a
-    pause lengthens one here and there, and a slow request is in all of them."""
+    """Computes the seconds of the ramp-up; at most the experiment's, and that where the longest answers are not known:
+    requests of a workload may differ much. Of the levels' longest answers the median counts: in a JVM that is still
+    being compiled a pause lengthens one here and there, and a slow request is in all of them."""
     planned = units.seconds(experiment.windows.ramp_up)
     levels = [point.longest for point in curve.points if point.users <= curve.chosen]
     longest = [seconds for seconds in levels if seconds is not None]
@@ -60,8 +60,9 @@ def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
 
 
 def _round(curve: Curve, variant: str) -> float | None:
-    """Seconds from one request of a user to the next with the chosen users: N / X, at the most that was served."""
-    most = max((point.throughput for point in curve.of(variant)), default=0.0)
+    """Computes the seconds from one request of a user to the next with the chosen users: N / X, at the most that was
+    served."""
+    most = max((point.throughput for point in curve.points_of(variant)), default=0.0)
     alone = curves.knee(curve.points, variant)
     if not most or alone is None:
         return None

@@ -1,4 +1,4 @@
-"""How many thread dumps a trial gets, and how long its window is for them.
+"""Schedule of a trial's thread dumps: how many it gets, and how long its window is for them.
 
 A dump costs the JVM CPU time, more with more threads. So the dumps of a window are fewer where they would take more
 than a tenth of the CPU that the variant's limit allows in it; the users stay as many as in the trials, for with fewer
@@ -26,12 +26,12 @@ LONGEST_WINDOW = 30.0
 
 
 def seconds_between_dumps(cpu_seconds: float, cores: float) -> float:
-    """Seconds from one dump to the next, so that dumps of that cost take no more than their share."""
+    """Computes the seconds from one dump to the next, so that dumps of that cost take no more than their share."""
     return cpu_seconds / (SHARE * cores)
 
 
 def pace_for_dumps(pace: CallPacing, experiment: Experiment, trials: Sequence[Trial]) -> CallPacing:
-    """The pace of one more trial, with dumps, of the variant whose ``trials`` these are: its window has room for
+    """Adapts the pace of one more trial, with dumps, of the variant whose ``trials`` these are: its window has room for
     ``LEAST`` dumps, if that takes ``LONGEST_WINDOW`` at most."""
     window = max((trial.window for trial in trials), default=0.0)
     # Little's law: in flight = throughput x response.
@@ -41,5 +41,5 @@ def pace_for_dumps(pace: CallPacing, experiment: Experiment, trials: Sequence[Tr
 
 
 def window_seconds(pace: CallPacing, experiment: Experiment, variant: str) -> float:
-    """Seconds of that trial's window."""
+    """Computes the seconds of that trial's window."""
     return units.seconds(experiment.window_of(variant)) if pace.measure is None else pace.measure / 1000

@@ -28,8 +28,8 @@ KINDS = "jar=PATH, platform-1000, java=21, pool=50 or env:NAME=VALUE"
 
 
 def with_extra_variants(experiment: Experiment, additions: Sequence[str]) -> Experiment:
-    """The experiment with one more variant for each addition. BadInput for what is no addition, for a jar that is not
-    there, and where no name can be had for the variant."""
+    """Adds one more variant to the experiment for each addition. BadInput for what is no addition, for a jar that is
+    not there, and where no name can be had for the variant."""
     for addition in additions:
         base, name, changes = _parsed(experiment, addition)
         experiment = _with(experiment, addition, base, name, changes)
@@ -37,7 +37,7 @@ def with_extra_variants(experiment: Experiment, additions: Sequence[str]) -> Exp
 
 
 def _parsed(experiment: Experiment, addition: str) -> tuple[str, str, dict[str, Any]]:
-    """The variant that an addition is based on, its name, and what its properties have besides."""
+    """Parses an addition: the variant that an addition is based on, its name, and what its properties have besides."""
     first, virtual = experiment.variants[0], "virtual"
     if match := re.fullmatch(r"platform-(\d+)", addition):
         return "platform", addition, {"settings": dict.fromkeys(_THREADS, str(_count(addition, match[1])))}
@@ -70,8 +70,11 @@ def _with(experiment: Experiment, addition: str, base: str, name: str, changes: 
             "add each variant once, and rename a jar that has no name of its own",
         )
     known = base in experiment.variants or base in experiment.properties
-    of_base = experiment.properties_of(base) if known else None
-    properties = {"threads": of_base.threads if of_base else base, **(of_base.model_dump() if of_base else {})}
+    base_properties = experiment.properties_of(base) if known else None
+    properties = {
+        "threads": base_properties.threads if base_properties else base,
+        **(base_properties.model_dump() if base_properties else {}),
+    }
     settings = {**properties.get("settings", {}), **changes.get("settings", {})}
     load, windows = experiment.load, experiment.windows
     by_variant = {key: value for key in type(load).model_fields if isinstance(value := getattr(load, key), dict)}

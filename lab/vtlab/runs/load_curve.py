@@ -80,7 +80,7 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
             f"no request was answered as expected: {curve.why or 'there was no answer'}",
             f"correct the request, or say which answer is right in a file: expect: {{status: 201}}; {logs}",
         )
-    last = [curve.of(variant)[-1] for variant in experiment.variants if curve.of(variant)]
+    last = [curve.points_of(variant)[-1] for variant in experiment.variants if curve.points_of(variant)]
     if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
         return
     shares = figures.listed([f"{units.percent(point.failed, 1)} by {point.variant}" for point in last])

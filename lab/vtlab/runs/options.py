@@ -15,7 +15,7 @@ from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 class Options:
     """What the user asked for, beyond the experiments."""
 
-    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.sequential``).
+    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.statistics.sequential``).
     blocks: int | None
     seed: int | None
     #: The folder in which the results directories are made.

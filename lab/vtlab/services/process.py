@@ -45,7 +45,8 @@ def java_of(experiment: Experiment, variant: str, default: Java) -> Java:
     """Finds the JDK of a variant: by the major version that it names, else the run's. PrerequisiteMissing where it is
     not here."""
     major = experiment.properties_of(variant).java
-    return default if major is None else tools.find_java(str(major))
+    # The run's own may be the only one of that version, in a directory that nobody else knows (--java).
+    return default if major is None else tools.find_java(str(major), [default.home, *tools.java_homes()])
 
 
 def common_jvm_flags(

@@ -1,4 +1,4 @@
-"""Where the time of a request goes: Little's law at each place that thread dumps show.
+"""Breakdown of a request's time: Little's law at each place that thread dumps show.
 
 Seconds that a request spends at a place = mean requests there / throughput. Requests in flight of the client =
 throughput x mean latency, so a place's share of the latency is its share of these. All figures are of the trial with
@@ -26,9 +26,9 @@ SPARE = 0.05
 
 
 def by_dumps(diagnosis: Diagnosis, throughput: float, threads: float | None = None) -> Breakdown | None:
-    """The breakdown by these dumps; None for those of a trial whose figures are not known. ``throughput``: of the
-    blocks, OK requests per second. ``threads``: the most that the server's pool may have; None where that is not known.
-    """
+    """Splits the latency of the trial with these dumps; None where that trial's figures are not known. ``throughput``:
+    OK requests per second of the blocks. ``threads``: the most that the server's pool may have; None where that is not
+    known."""
     if not diagnosis.throughput or not diagnosis.latency:
         return None
     in_flight = diagnosis.throughput * diagnosis.latency
@@ -82,7 +82,7 @@ def _parts(diagnosis: Diagnosis, in_flight: float, is_full: bool, *, with_second
 
 
 def _is_pool_full(diagnosis: Diagnosis, threads: float | None) -> bool:
-    """Whether the server's pool is as large as it may be, and all of its threads have a request."""
+    """Tells whether the server's pool is as large as it may be, and all of its threads have a request."""
     if diagnosis.idle is None:
         return False
     pool = diagnosis.idle + math.fsum(place.threads for place in diagnosis.places if not place.is_task)

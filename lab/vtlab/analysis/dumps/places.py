@@ -1,4 +1,4 @@
-"""What the threads that work for requests do, by thread dumps: ``jcmd PID Thread.dump_to_file -format=json``.
+"""Places of the threads that work for requests, by thread dumps: ``jcmd PID Thread.dump_to_file -format=json``.
 
 Little's law holds for any place in the code: the mean number of threads there is throughput x seconds that a request
 spends there. So a few dumps at random moments show where the time goes; no clock is needed inside the service.
@@ -69,12 +69,12 @@ class Frame:
         return self.name.startswith(prefixes)
 
     @functools.cached_property
-    def of_jdk(self) -> bool:
+    def is_of_jdk(self) -> bool:
         return self.starts(libraries.JDK)
 
     @functools.cached_property
-    def of_service(self) -> bool:
-        if self.of_jdk or any(part in self.name for part in libraries.GENERATED):
+    def is_of_service(self) -> bool:
+        if self.is_of_jdk or any(part in self.name for part in libraries.GENERATED):
             return False
         return self.starts(libraries.SAMPLES) or not self.starts(libraries.LIBRARIES)
 
@@ -96,7 +96,7 @@ class Thread:
 
     @property
     def works_for_a_request(self) -> bool:
-        """Whether it serves a request, or runs a task that a request may wait for."""
+        """Tells whether it serves a request, or runs a task that a request may wait for."""
         return self.serves_a_request or self.runs_a_task
 
     @functools.cached_property
@@ -109,21 +109,21 @@ class Thread:
 
     @property
     def runs_a_task(self) -> bool:
-        """Whether it runs the service's code for somebody, without a request of its own."""
+        """Tells whether it runs the service's code for somebody, without a request of its own."""
         if self.serves_a_request or self._is_of_no_request:
             return False
         runs = any(frame.starts(libraries.TASK) for frame in self.stack)
-        return runs and any(frame.of_service for frame in self.stack)
+        return runs and any(frame.is_of_service for frame in self.stack)
 
     @property
     def waits_for_admission(self) -> bool:
-        """Whether it has a request that the server does not let begin."""
-        outside = next((frame for frame in self.stack if not frame.of_jdk), None)
+        """Tells whether it has a request that the server does not let begin."""
+        outside = next((frame for frame in self.stack if not frame.is_of_jdk), None)
         return self.waits and outside is not None and outside.starts(libraries.ADMISSION)
 
     @property
     def pool(self) -> str:
-        """Of a thread of a pool, the pool's name: ``http-nio-8080-exec`` for ``http-nio-8080-exec-7``."""
+        """The name of the thread's pool: ``http-nio-8080-exec`` for ``http-nio-8080-exec-7``."""
         return self.name.rstrip("0123456789").rstrip("-")
 
     @property
@@ -132,7 +132,7 @@ class Thread:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is of the server's pool and has no request."""
+        """Tells whether it is of the server's pool and has no request."""
         return any(frame.starts(libraries.IDLE) for frame in self.stack)
 
     @property
@@ -142,7 +142,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Cause:
-    """What makes a pool's holders, or the requests, take as long as they do."""
+    """Cause for which a pool's holders, or the requests, take as long as they do."""
 
     activity: Activity
     #: The place where most of them do it; None where no single place has as many as it takes.
@@ -152,8 +152,8 @@ class Cause:
 
 
 def parse_dump(dump: str, printed: str = "") -> list[Thread]:
-    """The threads of one dump, of all containers. ``printed``: what ``Thread.print`` said just then, which has the
-    state of platform threads where the dump has none. LabError for text that is no such dump."""
+    """Parses the threads of one dump, in all containers. ``printed``: what ``Thread.print`` said just then, which has
+    the state of platform threads where the dump has none. LabError for text that is no such dump."""
     states = {int(number): (state, top) for number, state, top in _PRINTED.findall(printed)}
     try:
         containers = json.loads(dump)["threadDump"]["threadContainers"]
@@ -166,7 +166,7 @@ def parse_dump(dump: str, printed: str = "") -> list[Thread]:
 
 
 def diagnose(dumps: Sequence[Sequence[Thread]]) -> Diagnosis | None:
-    """What the threads that work for requests do, as means over dumps; None without any dump."""
+    """Counts what the threads that work for requests do, as means over dumps; None without any dump."""
     if not dumps:
         return None
     counts = Counter(activity_of(thread) for dump in dumps for thread in dump if thread.works_for_a_request)
@@ -178,7 +178,7 @@ def diagnose(dumps: Sequence[Sequence[Thread]]) -> Diagnosis | None:
 
 
 class Doing(NamedTuple):
-    """What a thread does and where, as of ``Place``."""
+    """Activity of a thread and its place, as in ``Place``."""
 
     activity: Activity
     place: str
@@ -187,22 +187,22 @@ class Doing(NamedTuple):
 
 
 def activity_of(thread: Thread) -> Doing:
-    """The activity of a thread that works for a request, and the innermost line of the service's code with what it
-    waits for there: ``Semaphore at OrderService:42``, ``OrderService:42`` where it waits for nothing."""
+    """Finds the activity of a thread that works for a request, and the innermost line of the service's code with what
+    it waits for there: ``Semaphore at OrderService:42``, ``OrderService:42`` where it waits for nothing."""
     if not thread.stack:
         return Doing("wait", "a carrier")
     if thread.waits_for_admission:
         return Doing("server-queue", "Jetty's threads.max")
     activity, what = _activity(thread)
-    outside = [frame for frame in thread.stack if not frame.of_jdk] or [thread.stack[0]]
-    line = next((frame for frame in outside if frame.of_service), outside[0])
+    outside = [frame for frame in thread.stack if not frame.is_of_jdk] or [thread.stack[0]]
+    line = next((frame for frame in outside if frame.is_of_service), outside[0])
     is_unnamed = activity in ("lock", "wait") and (what == _UNKNOWN or (what != _CLIENT and line.starts(_SERVER)))
     return Doing(activity, f"{what} at {line}" if what else str(line), thread.runs_a_task, is_unnamed)
 
 
 def _idle_threads(dumps: Sequence[Sequence[Thread]]) -> float | None:
-    """Threads without a request of those pools of which a thread had one in any dump, mean; None without such a pool:
-    virtual threads have none, and an endpoint for the monitoring has a pool of its own."""
+    """Counts threads without a request, in the pools of which a thread had one in any dump, as a mean; None without
+    such a pool: virtual threads have none, and an endpoint for the monitoring has a pool of its own."""
     pools = {t.pool for dump in dumps for t in dump if t.serves_a_request and t.is_of_server_pool}
     if not pools:
         return None
@@ -210,8 +210,8 @@ def _idle_threads(dumps: Sequence[Sequence[Thread]]) -> float | None:
 
 
 def holders(diagnosis: Diagnosis, pool: str | None = None) -> list[Place]:
-    """Where those stand that do not wait for a pool (``db-pool``, ``client-pool``, ``executor``). All, for None and for
-    a resource that no thread waits for, as Tomcat's threads.
+    """Selects the places of threads that do not wait for a pool (``db-pool``, ``client-pool``, ``executor``). All, for
+    None and for a resource that no thread waits for, as Tomcat's threads.
 
     Every holder is among them. So may be others, who neither hold nor wait. Requests that the server does not let begin
     hold nothing.
@@ -222,8 +222,8 @@ def holders(diagnosis: Diagnosis, pool: str | None = None) -> list[Place]:
 def cause(
     diagnosis: Diagnosis, pool: str | None = None, *, held: float | None = None, alone: float = 0.0
 ) -> Cause | None:
-    """What makes the holders of a pool take as long as they do, or requests (``pool`` None); None where no place has at
-    least half of those in excess.
+    """Finds what makes the holders of a pool take as long as they do, or requests (``pool`` None); None where no place
+    has at least half of those in excess.
 
     ``held``: how many of the pool were held on average (default: as many as do not wait for it). ``alone``: how many
     would be at this throughput if each took as long as alone (throughput x hold alone; for requests throughput x
@@ -252,10 +252,10 @@ def cause(
     if certain(activity, threads) < excess / 2:
         return None
     if line is None:
-        (_, largest), there = max(
-            ((line, there) for line, there in lines.items() if line[0] == activity), key=lambda item: item[1]
+        (_, largest), standing = max(
+            ((line, count) for line, count in lines.items() if line[0] == activity), key=lambda item: item[1]
         )
-        line = largest if certain(activity, there) >= excess / 2 else None
+        line = largest if certain(activity, standing) >= excess / 2 else None
     return Cause(activity, line, min(1.0, threads / held))
 
 
@@ -281,8 +281,8 @@ def _frame(line: str) -> Frame:
 
 
 def _activity(thread: Thread) -> tuple[Activity, str]:
-    called = _before(thread.stack, lambda frame: frame.of_service or frame.starts(libraries.REQUEST))
-    jdk = _before(thread.stack, lambda frame: not frame.of_jdk)
+    called = _before(thread.stack, lambda frame: frame.is_of_service or frame.starts(libraries.REQUEST))
+    jdk = _before(thread.stack, lambda frame: not frame.is_of_jdk)
     pool, inside, remote = (
         _innermost(called, table) for table in (libraries.POOLS, libraries.EMBEDDED, libraries.REMOTE)
     )
@@ -322,7 +322,7 @@ def _lock(thread: Thread, jdk: Sequence[Frame]) -> str | None:
 
 
 def _entry(jdk: Sequence[Frame]) -> str:
-    """What of the JDK the rest has called to wait."""
+    """Names what of the JDK the rest of the stack has called to wait."""
     if any(frame.name.startswith("java.lang.Thread.sleep") for frame in jdk):
         return "Thread.sleep"
     if not jdk:

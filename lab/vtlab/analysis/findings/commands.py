@@ -17,8 +17,8 @@ _REQUEST = shlex.quote("GET /")
 
 
 def cure_in_call(command: str, jar: str, call: str) -> str:
-    """The call that measured the service, with the cure of ``command`` in it; ``command`` itself where that call takes
-    no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
+    """Writes the call that measured the service, with the cure of ``command`` in it; ``command`` itself where that call
+    takes no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
     if not call.startswith(_CALLS):
         return command
     _, has_variant, variant = command.partition(_WITH)
@@ -35,7 +35,7 @@ def cure_in_call(command: str, jar: str, call: str) -> str:
 
 
 def cure_for_jar(command: str, path: PurePath) -> str:
-    """``command`` for the jar at that path, with a request. The name of the jar stands in it."""
+    """Writes ``command``, which has the jar's name, for the jar at that path, with a request."""
     typed = _with_path(command, path.name, str(path))
     return re.sub(r"(vtlab try )('[^']*'|\S+)", rf"\1\2 {_REQUEST}", typed)
 

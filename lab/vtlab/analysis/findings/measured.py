@@ -1,4 +1,4 @@
-"""What a run shows that is known to break under virtual threads: the measured rows of ``findings.json``.
+"""Known problems under virtual threads that a run shows: the measured rows of ``findings.json``.
 
 Every detector compares a variant on virtual threads with the first on platform threads of the same run, over the
 blocks that count. Figures are means over the windows of trials. A detector says nothing where the records lack a
@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis import preflight
 from vtlab.analysis.findings import static
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
@@ -21,7 +20,7 @@ from vtlab.model import maven
 from vtlab.model.experiment import Experiment
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
-from vtlab.model.records import Activity, Block, ServerFigure, Trial
+from vtlab.model.records import ALL_VARIANTS, Activity, Block, ServerFigure, Trial
 from vtlab.model.verdict import Bottleneck, VariantResult
 
 #: Share of the carriers' time, and of a request's, from which on keeping or waiting for carriers is worth a finding.
@@ -50,7 +49,7 @@ class Side:
     blocks: Sequence[Block]
 
     def mean(self, figure: ServerFigure) -> float | None:
-        """The mean of a server's figure over the trials; None where no trial has it."""
+        """Averages a server's figure over the trials; None where no trial has it."""
         values = [value for t in self.trials if (value := t.server.get(figure)) is not None]
         return math.fsum(values) / len(values) if values else None
 
@@ -95,7 +94,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a detector saw: how much, and where."""
+    """Amount and place that a detector saw."""
 
     amount: str
     place: str
@@ -108,7 +107,7 @@ def measured_findings(
     inspection: Inspection | None = None,
     differences: Sequence[str] = (),
 ) -> list[Finding]:
-    """The measured rows that the blocks that count show, for each variant on virtual threads.
+    """Finds the measured rows that the blocks that count show, for each variant on virtual threads.
 
     ``inspection``: the look into the service's jar, for rows that are about a version of a library. ``differences``:
     what a pre-flight showed that the variants do differently, in sentences.
@@ -131,7 +130,7 @@ def measured_findings(
 
 
 def _is_of(row: Row, virtual: Side) -> bool:
-    """Whether a row concerns the JDK of a variant."""
+    """Tells whether a row concerns the JDK of a variant."""
     return row.jdk is None or (virtual.java is not None and virtual.java in maven.parse_range(row.jdk))
 
 
@@ -152,14 +151,14 @@ def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
 
 
 def answers_differ(pair: Pair) -> Shown | None:
-    """In the pre-flight requests failed, or were answered in another shape, on virtual threads."""
+    """Detects requests of the pre-flight that failed, or were answered in another shape, on virtual threads."""
     name = re.compile(rf"(?<![\w-]){re.escape(pair.virtual.variant)}(?![\w-])")
-    of_virtual = [text for text in pair.differences if text.startswith(preflight.ALL_VARIANTS) or name.search(text)]
-    return Shown("; ".join(dict.fromkeys(of_virtual)), "pre-flight") if of_virtual else None
+    differing = [text for text in pair.differences if text.startswith(ALL_VARIANTS) or name.search(text)]
+    return Shown("; ".join(dict.fromkeys(differing)), "pre-flight") if differing else None
 
 
 def pinned_threads(pair: Pair) -> Shown | None:
-    """Pinned threads keep at least 5 % of the carriers' time."""
+    """Detects pinned threads that keep at least 5 % of the carriers' time."""
     virtual = pair.virtual
     pinned, carriers = virtual.mean("pinned_seconds"), _carriers(virtual)
     if pinned is None or carriers is None or pinned < LEAST_SHARE * carriers:
@@ -170,7 +169,7 @@ def pinned_threads(pair: Pair) -> Shown | None:
 
 
 def too_few_carriers(pair: Pair) -> Shown | None:
-    """Carriers are the bottleneck, or one of several."""
+    """Detects carriers as the bottleneck, or as one of several."""
     bottleneck = pair.virtual.result.bottleneck
     if "carriers" not in (bottleneck.resource, *bottleneck.together) or _are_starved(bottleneck):
         return None
@@ -180,13 +179,14 @@ def too_few_carriers(pair: Pair) -> Shown | None:
 
 
 def _are_starved(bottleneck: Bottleneck) -> bool:
-    """Whether carriers are the bottleneck, and not because pinned threads keep them."""
+    """Tells whether carriers are the bottleneck, and not because pinned threads keep them."""
     return bottleneck.resource == "carriers" and bottleneck.bound is None
 
 
 def starved_carriers(pair: Pair) -> Shown | None:
-    """That wait is the bottleneck; or virtual threads spend a quarter of a request's time or more ready and without a
-    carrier, while the CPU has time to spare. A CPU near its limit makes threads wait, too: that is no finding."""
+    """Detects a wait for carriers: it is the bottleneck, or virtual threads spend a quarter of a request's time or more
+    ready and without a carrier, while the CPU has time to spare. A CPU near its limit makes threads wait, too: that is
+    no finding."""
     virtual = pair.virtual
     queued, in_flight = virtual.mean("virtual_queued"), virtual.in_flight
     cpu, limit = virtual.mean("cpu_cores"), virtual.mean("cpu_limit") or virtual.mean("processors")
@@ -203,7 +203,7 @@ def starved_carriers(pair: Pair) -> Shown | None:
 
 
 def db_pool_time_outs(pair: Pair) -> Shown | None:
-    """Requests fail under virtual threads alone while threads wait for a full pool of connections."""
+    """Detects requests that fail under virtual threads alone while threads wait for a full pool of connections."""
     virtual, platform = pair.virtual, pair.platform
     pending, used = virtual.mean("db_pool_pending"), virtual.mean("utilization_db-pool")
     errors, before = virtual.result.error_ratio, platform.result.error_ratio if platform else 0.0
@@ -218,7 +218,7 @@ def db_pool_time_outs(pair: Pair) -> Shown | None:
 
 
 def cpu_without_throughput(pair: Pair) -> Shown | None:
-    """With a HikariCP that spins: threads wait for connections, more CPU time is used, and no more is served.
+    """Detects a HikariCP that spins: threads wait for connections, more CPU time is used, and no more is served.
 
     CPU seconds a second are compared, at equal or lower throughput: of CPU per request the fixed costs would grow as
     throughput falls.
@@ -242,7 +242,7 @@ def cpu_without_throughput(pair: Pair) -> Shown | None:
 
 
 def lost_back_pressure(pair: Pair) -> Shown | None:
-    """A database or a service downstream gets at least half more calls at a time, and ten more."""
+    """Detects a database or a service downstream that gets at least half more calls at a time, and ten more."""
     if pair.platform is None:
         return None
     kinds: tuple[tuple[Activity, ServerFigure], ...] = (
@@ -257,7 +257,8 @@ def lost_back_pressure(pair: Pair) -> Shown | None:
 
 
 def memory_of_requests(pair: Pair) -> Shown | None:
-    """Virtual threads run out of memory where platform threads do not, or come near it by requests in flight."""
+    """Detects virtual threads that run out of memory where platform threads do not, or come near it by requests in
+    flight."""
     virtual, platform = pair.virtual, pair.platform
     if virtual.memory_failures and not (platform and platform.memory_failures):
         failed = len(virtual.memory_failures)
@@ -278,8 +279,8 @@ def memory_of_requests(pair: Pair) -> Shown | None:
 
 
 def allocation_per_request(pair: Pair) -> Shown | None:
-    """A request allocates at least a quarter more, at a throughput that is no lower: else what the JVM allocates by
-    itself would count for fewer requests."""
+    """Detects requests that allocate at least a quarter more, at a throughput that is no lower: else what the JVM
+    allocates by itself would count for fewer requests."""
     virtual, platform = pair.virtual, pair.platform
     if platform is None or virtual.result.throughput < NO_LOWER * platform.result.throughput:
         return None

@@ -13,27 +13,29 @@ from vtlab.model.verdict import VariantResult
 
 
 def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantResult]) -> list[Finding]:
-    """What is known to break: measured findings first, as these are of the service and not of its versions alone.
+    """Finds what is known to break: measured findings first, as these are of the service and not of its versions alone.
 
     Static rows hold where they do for the JDK and the flags of a variant on virtual threads.
     """
     manifest, experiment = run.manifest, run.experiment
     differences = [text for block in run.blocks for text in block.differences]
-    of_service = measured.measured_findings(experiment, accepted, results, manifest.inspection, differences)
+    service_findings = measured.measured_findings(experiment, accepted, results, manifest.inspection, differences)
     if manifest.inspection is None:
-        return [_typed(finding, manifest) for finding in of_service]
-    of_versions: dict[str, Finding] = {}
+        return [_typed(finding, manifest) for finding in service_findings]
+    version_findings: dict[str, Finding] = {}
     for variant in experiment.variants:
         properties = experiment.properties_of(variant)
         versions = {i.java for block in run.blocks for i in block.instances if i.variant == variant}
         for java in sorted(versions) if properties.threads == "virtual" else ():
             flags = [*manifest.jvm_flags, *properties.jvm_flags]
-            of_versions |= {finding.id: finding for finding in static.static_findings(manifest.inspection, java, flags)}
-    return [_typed(finding, manifest) for finding in [*of_service, *of_versions.values()]]
+            version_findings |= {
+                finding.id: finding for finding in static.static_findings(manifest.inspection, java, flags)
+            }
+    return [_typed(finding, manifest) for finding in [*service_findings, *version_findings.values()]]
 
 
 def _typed(finding: Finding, manifest: Manifest) -> Finding:
-    """With the command as the reader can type it."""
+    """Writes the command as the reader can type it."""
     if manifest.target != "local":
         return finding
     jar = manifest.inspection.jar if manifest.inspection else measured.ANY_JAR

@@ -12,19 +12,19 @@ from vtlab.model.inspection import Inspection, Library, uniform
 
 
 def static_findings(inspection: Inspection, java: str | None = None, jvm_flags: Sequence[str] = ()) -> list[Finding]:
-    """The static rows that hold for a jar, in the order of the file.
+    """Finds the static rows that hold for a jar, in the order of the file.
 
     ``java``: the version of the JDK that runs it (``21.0.8``); None holds rows for any JDK. ``jvm_flags``: its flags.
     """
     return [
-        found
+        finding
         for row in findings.rows()
-        if row.kind == "static" and (found := _finding(row, inspection, java, jvm_flags)) is not None
+        if row.kind == "static" and (finding := _finding(row, inspection, java, jvm_flags)) is not None
     ]
 
 
 def affected(row: Row, inspection: Inspection) -> Library | None:
-    """The library of the row that the service has in an affected version; None without one."""
+    """Finds the library of the row that the service has in an affected version; None without one."""
     for coordinates, versions in row.libraries.items():
         library = inspection.library(coordinates)
         if library and (versions is None or (library.version and library.version in maven.parse_range(versions))):
@@ -42,10 +42,10 @@ def _finding(row: Row, inspection: Inspection, java: str | None, jvm_flags: Sequ
             return None
         causes.append(f"{library.group}:{library.artifact} {library.version}".rstrip())
     if row.settings:
-        set_here = _settings(row, inspection)
-        if not set_here:
+        present_settings = _settings(row, inspection)
+        if not present_settings:
             return None
-        causes += set_here
+        causes += present_settings
     if row.jvm_flags:
         flags = [flag for flag in jvm_flags if flag.startswith(tuple(row.jvm_flags))]
         if not flags:
@@ -77,7 +77,7 @@ def _fits(row: Row, inspection: Inspection, java: str | None) -> bool:
 
 
 def _settings(row: Row, inspection: Inspection) -> list[str]:
-    """The settings of the row that the jar has, as ``name=value``."""
+    """Finds the settings of the row that the jar has, as ``name=value``."""
     names = tuple(map(uniform, row.settings))
     held = {
         key: value

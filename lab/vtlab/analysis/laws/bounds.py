@@ -20,8 +20,8 @@ UNSURE = 0.5
 
 
 def bounds(measured: Measured) -> list[Bound]:
-    """Every bound that the measurements give, the smallest first. Of equal bounds the one whose row comes first. What
-    the idle JVM uses of the CPU is no request's."""
+    """Computes every bound that the measurements give, the smallest first; among equal bounds the one whose row comes
+    first. What the idle JVM uses of the CPU is no request's."""
     throughput = measured.throughput
     smallest_first = []
     for resource in RESOURCES.values():
@@ -57,16 +57,16 @@ def _is_narrow(measured: Measured, bound: Bound) -> bool:
 
 
 def is_refuted(measured: Measured, bound: Bound) -> bool:
-    """Whether more was measured than this bound allows; by the end of its interval where it hangs on how long a request
-    takes alone, and that is not known well."""
+    """Tells whether more was measured than this bound allows; by the end of its interval where it hangs on how long a
+    request takes alone, and that is not known well."""
     row = RESOURCES[bound.resource]
     is_of_rounds = row.demand in ("request", "round") or (row.demand == "load" and bound.low is not None)
     return bound.utilisation > EXCEEDED * (uncertainty(measured) if is_of_rounds else 1.0)
 
 
 def next_limit(measured: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
-    """What would limit the variant, were there more of what does: the smallest bound that remains. None where that
-    cannot be relied on: its interval is wide, or another that is wide, or the CPU's, may be smaller."""
+    """Predicts what would limit the variant, were there more of what does: the smallest bound that remains. None where
+    that cannot be relied on: its interval is wide, or another that is wide, or the CPU's, may be smaller."""
     remaining = [b for b in possible if b.resource not in limiting]
     if not remaining or not _is_narrow(measured, remaining[0]):
         return None
@@ -79,5 +79,5 @@ def next_limit(measured: Measured, possible: Sequence[Bound], limiting: Sequence
 
 
 def bottleneck_of(bound: Bound) -> Bottleneck:
-    """The resource as the bottleneck that its bound makes it."""
+    """Names the resource of a bound as the bottleneck."""
     return Bottleneck(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)

@@ -1,4 +1,4 @@
-"""How much there is of each resource, and how much of it a request needs: capacities and service demands.
+"""Capacities and service demands: how much there is of each resource, and how much of it a request needs.
 
 Threads, connections and pools are held, and count by what a request holds of them alone
 (``vtlab.analysis.laws.single_user``), pools by their own timers. CPU seconds are consumed, never waited for: their
@@ -41,12 +41,12 @@ PINNED = 0.1
 
 
 def cpu_capacity(instance: Instance) -> float:
-    """Cores that the instance may use: its CPU limit, else the processors that its JVM sees."""
+    """Computes the cores that the instance may use: its CPU limit, else the processors that its JVM sees."""
     return instance.cpu_limit if instance.cpu_limit is not None else float(instance.processors)
 
 
 def capacity(measured: Measured, resource: Resource) -> float | None:
-    """How much of the resource there was; None where that was not measured, or the variant has none."""
+    """Tells how much of the resource there was; None where that was not measured, or the variant has none."""
     if resource.demand == "cpu":
         return min((cpu_capacity(i) for i in measured.instances), default=None)
     if resource.demand == "load":
@@ -76,12 +76,13 @@ def demand(measured: Measured, resource: Resource) -> Demand | None:
 
 
 def idle_cores(measured: Measured) -> float:
-    """Cores that the JVM uses without any request; 0 where no phase was idle."""
+    """Computes the cores that the JVM uses without any request; 0 where no phase was idle."""
     return ratio((weighted(cores_without_jit(t), t.window), t.window) for t in measured.light if not t.rate) or 0.0
 
 
 def cpu_demand(measured: Measured) -> Demand | None:
-    """CPU seconds per OK request beyond what the idle JVM uses; None where too little is known of it for a bound."""
+    """Computes the CPU seconds per OK request beyond what the idle JVM uses; None where too little is known of it for a
+    bound."""
     limit = capacity(measured, RESOURCES["cpu"])
     used = mean_level(measured.trials, "cpu_cores")
     if used is not None and limit is not None and used >= BUSY * limit:
@@ -91,7 +92,7 @@ def cpu_demand(measured: Measured) -> Demand | None:
 
 
 def _by_light_load(measured: Measured) -> Demand | None:
-    """The slope of the CPU over idle phases, light load and the trials; None where it is not known.
+    """Returns the slope of the CPU over idle phases, light load and the trials; None where it is not known.
 
     All trials are one point: they have one rate, and many of them would hide that the others lie on no line with it.
     The slope falls with the rate. Where it is less from the larger light rate to the trials than the interval of the
@@ -122,17 +123,18 @@ def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
 
 
 def cpu_at_most(measured: Measured) -> float | None:
-    """CPU seconds per OK request; where too little is known for a bound, with the JVM's fixed costs in it."""
+    """Computes the CPU seconds per OK request; where too little is known for a bound, with the JVM's fixed costs in
+    it."""
     known = cpu_demand(measured)
     return known.seconds if known else _cpu_consumed(measured.trials, idle_cores(measured))
 
 
 def _hold(measured: Measured, resource: Resource) -> Demand | None:
-    """Seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
+    """Computes the seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
     timed = any(t.server.get(resource.hold) is not None for t in measured.single)
 
     def alone(block: Phases) -> list[Trial]:
-        """Light load, where no phase of a single user was long enough."""
+        """Selects single-user phases; light load, where no phase of a single user was long enough."""
         return block.single if timed else block.light
 
     by_timer = estimate(measured, alone, lambda trials: per_request(trials, resource.hold))
@@ -145,8 +147,8 @@ def _hold(measured: Measured, resource: Resource) -> Demand | None:
 
 
 def _hold_by_level(measured: Measured, resource: Resource) -> Demand | None:
-    """The same by the trials of a single user, who is alone there, too: units held at a time, for a whole round. None
-    with any other load.
+    """Computes the same from the trials of a single user, who is alone there, too: units held at a time, for a whole
+    round. None with any other load.
 
     Where the other phases have no sample of the timer, as of requests so long that these end with their first answer.
     A window then holds few, and what is held per request would be off: tasks count as they end, requests later.
@@ -168,7 +170,7 @@ def _hold_by_level(measured: Measured, resource: Resource) -> Demand | None:
 
 
 def _pinned(measured: Measured) -> Demand | None:
-    """Seconds per OK request that its thread keeps a carrier and waits.
+    """Computes the seconds per OK request that its thread keeps a carrier and waits.
 
     Under load, or under light load where the shortest pins are counted, too. Not longer than the request takes alone: a
     pin that lasts longer waits for something else.
@@ -195,12 +197,13 @@ def _on_carrier(measured: Measured) -> Demand | None:
 
 
 def cpu_station(measured: Measured) -> Station | None:
-    """The CPU of the limit beyond what the idle JVM uses, as a station; None where its demand is not known at all."""
+    """Returns the CPU of the limit beyond what the idle JVM uses, as a station; None where its demand is not known at
+    all."""
     needed, limit = cpu_at_most(measured), capacity(measured, RESOURCES["cpu"])
     return Station(needed, (limit - idle_cores(measured)) / needed) if needed and limit else None
 
 
 def cpu_share(measured: Measured) -> float | None:
-    """Share of its CPU limit that the variant used in its trials."""
+    """Computes the share of its CPU limit that the variant used in its trials."""
     limit, cores = capacity(measured, RESOURCES["cpu"]), mean_level(measured.trials, "cpu_cores")
     return cores / limit if limit and cores is not None else None

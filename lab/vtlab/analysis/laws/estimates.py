@@ -31,8 +31,8 @@ class Demand:
 def estimate(
     measured: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
 ) -> Demand | None:
-    """A demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the phases'
-    values where only one block has any."""
+    """Estimates a demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the
+    phases' values where only one block has any."""
     by_block = [of_block(block) for block in measured.blocks if of_block(block)]
     phases = [t for trials in by_block for t in trials]
     seconds = value(phases)
@@ -48,12 +48,13 @@ def estimate(
 
 
 def quantile(degrees: int) -> float:
-    """Of Student's t, two-sided."""
+    """Computes the two-sided quantile of Student's t."""
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
-    """Of cores over requests per second, by least squares; None where its t interval is wider than ``NARROW``.
+    """Estimates the slope of cores over requests per second, by least squares; None where its t interval is wider than
+    ``NARROW``.
 
     The interval of an accepted slope is as wide as that, not its own. Few points leave few degrees of freedom: what
     passes has often been made narrow by chance, and the own interval of five would hold the true slope in 82 % of the

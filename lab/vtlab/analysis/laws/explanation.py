@@ -1,4 +1,4 @@
-"""Why a variant is as fast as it is: its bottleneck, and what would limit it next."""
+"""Explanation of a variant's throughput: its bottleneck, and what would limit it next."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL_HEAP = 0.9
 
 @dataclass(frozen=True)
 class Explanation:
-    """What bounds a variant, what would next, every bound there is, the smallest first, and the modelled throughput."""
+    """Bottleneck of a variant, the next one, every bound there is, the smallest first, and the modelled throughput."""
 
     bottleneck: Bottleneck
     next: Bottleneck | None
@@ -33,9 +33,9 @@ class Explanation:
 
 
 def explain(measured: Measured, overloaded: bool = False) -> Explanation:
-    """The bottleneck, where the measurement is explained: it lies between 0.9 of the modelled throughput and 1.1 of the
-    smallest bound, and both ends allow for what is not known of a request alone (``uncertainty``). A bound that the
-    measurement refutes is listed, but neither bottleneck nor next, nor in the model.
+    """Finds the bottleneck. Where the measurement is explained, it lies between 0.9 of the modelled throughput and 1.1
+    of the smallest bound, and both ends allow for what is not known of a request alone (``uncertainty``). A bound that
+    the measurement refutes is listed, but neither bottleneck nor next, nor in the model.
 
     Below, a pool that is full far below its bound is named with what its holders do; else ``memory`` where that is
     short, since a core idles while another collects and all threads stand still; else ``carriers`` where requests wait
@@ -95,7 +95,8 @@ def _unexplained_bottleneck(measured: Measured, possible: Mapping[str, Bound]) -
 def _by_model(
     measured: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
 ) -> tuple[list[str], float | None]:
-    """What limits the variant, nothing where that is not explained; and the modelled throughput, where it is known."""
+    """Lists what limits the variant, empty where that is not explained, and models its throughput, where it is
+    known."""
     network = network_of(measured, possible, with_cpu)
     if network is None:
         smallest = list(possible.values())[:1]
@@ -107,7 +108,7 @@ def _by_model(
 
 
 def _memory_is_short(measured: Measured) -> bool:
-    """Whether collections took much of the time, or left the heap nearly full."""
+    """Tells whether collections took much of the time, or left the heap nearly full."""
     collecting = mean_level(measured.trials, "gc_share")
     live = [share for t in measured.trials if (share := t.server.get("live_heap_share")) is not None]
     return (collecting or 0.0) >= COLLECTING or max(live, default=0.0) >= FULL_HEAP
@@ -116,8 +117,8 @@ def _memory_is_short(measured: Measured) -> bool:
 def _by_holders(
     measured: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
 ) -> tuple[list[str], float] | None:
-    """A full pool whose holders wait for each other's CPU time, where that explains the measurement: the pool, with the
-    CPU where more of it would help as much, and the modelled throughput.
+    """Finds a full pool whose holders wait for each other's CPU time, where that explains the measurement: the pool,
+    with the CPU where more of it would help as much, and the modelled throughput.
 
     The model of the whole has the CPU beside the pools. Here all of a request's CPU time falls into its hold.
     """

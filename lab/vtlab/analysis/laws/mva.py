@@ -57,7 +57,7 @@ class Network:
     outer_limits: Mapping[str, int]
 
     def throughput(self) -> float:
-        """Requests per second."""
+        """Computes the requests per second."""
         users = min(self.outer_limits.values())
         limit = min(self.inner_limits.values(), default=users)
         if min([users, limit, *(station.most for station in self.stations.values())]) <= 0:
@@ -75,7 +75,7 @@ class Network:
         return math.exp(log_g(users - 1) - log_g(users))
 
     def scaled(self, name: str, factor: float) -> Network:
-        """The same with that much more, or less, of a station's or a limit's capacity."""
+        """Returns the network with that much more, or less, of a station's or a limit's capacity."""
 
         def limits(these: Mapping[str, int]) -> dict[str, int]:
             return {key: round(value * factor) if key == name else value for key, value in these.items()}
@@ -93,7 +93,8 @@ class Network:
 
 
 def throughputs(users: int, delay: float, stations: Iterable[Station]) -> Array:
-    """Requests per second of 1, 2, … users, each of whom is delayed and then visits each station once [1]."""
+    """Computes the requests per second of 1, 2, … users, each of whom is delayed and then visits each station once
+    [1]."""
     queueing = []
     for station in stations:
         # Where nobody ever waits for a server, a station is a delay.
@@ -108,26 +109,26 @@ def throughputs(users: int, delay: float, stations: Iterable[Station]) -> Array:
 
 
 def _delay(users: int, seconds: float) -> Array:
-    """Logarithms of seconds^n / n! for 0, 1, … users."""
+    """Computes the logarithms of seconds^n / n! for 0, 1, … users."""
     n = np.arange(users + 1, dtype=float)
     return special.xlogy(n, seconds) - special.gammaln(n + 1)
 
 
 def _with_station(log_g: Array, station: Station) -> Array:
-    """Logarithms of G with one station more.
+    """Computes the logarithms of G with one station more.
 
     The station's own factors are those of a delay as long as each request has a server, and then fall by ``most`` with
     each request: of this geometric tail the convolution is a running sum.
     """
     users = len(log_g) - 1
     # From one request more on, each is served at the full rate.
-    own = max(0, math.ceil(station.most * station.time) - 1)
-    factors = _delay(own, station.time)
+    served_at_once = max(0, math.ceil(station.most * station.time) - 1)
+    factors = _delay(served_at_once, station.time)
     n = np.arange(users + 1)
     rise = n * math.log(station.most)
     running = np.logaddexp.accumulate(log_g + rise) - rise
     result = np.full(users + 1, -math.inf)
-    result[own:] = factors[own] + running[: users + 1 - own]
-    for j in range(own):
+    result[served_at_once:] = factors[served_at_once] + running[: users + 1 - served_at_once]
+    for j in range(served_at_once):
         result[j:] = np.logaddexp(result[j:], factors[j] + log_g[: users + 1 - j])
     return result

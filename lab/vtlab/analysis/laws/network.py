@@ -25,8 +25,8 @@ STEP = 0.1
 def network_of(
     measured: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer: float = 1.0
 ) -> Network | None:
-    """The variant as a network of what is known of it alone, with these capacities, and the CPU where it has no bound,
-    too; None where it is not known how long a request takes alone. It takes so many times longer."""
+    """Models the variant as a network of what is known of it alone, with these capacities, and the CPU where it has no
+    bound, too; None where it is not known how long a request takes alone. It takes so many times longer."""
     alone, held = estimate_alone(measured, round_alone), estimate_alone(measured, service_alone)
     load = measured.experiment.load
     if alone is None or (isinstance(load, ClosedLoad) and "load" not in possible):
@@ -58,9 +58,9 @@ def network_of(
 
 
 def fitted(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
-    """The same stations, with shorter times where the parts of a request take longer than the whole: they overlap. Who
-    holds a connection computes, a task of an executor holds a connection, and eight tasks run at once. What each
-    station allows at most stays, but for those that a request alone uses up at the same time."""
+    """Shortens the times of stations where the parts of a request take longer than the whole: they overlap. Who holds a
+    connection computes, a task of an executor holds a connection, and eight tasks run at once. What each station allows
+    at most stays, but for those that a request alone uses up at the same time."""
     stations = _counted_once(stations, service)
     least = math.fsum(1 / station.most for station in stations.values())
     whole = math.fsum(station.alone for station in stations.values())
@@ -78,7 +78,7 @@ def fitted(stations: Mapping[str, Station], service: float) -> dict[str, Station
 
 
 def _counted_once(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
-    """Without the time that a request alone keeps two stations at their limits at once: eight tasks that compute fill
+    """Takes out the time that a request alone keeps two stations at their limits at once: eight tasks that compute fill
     the CPU and hold an executor's eight threads. It counts for the CPU where the request fills that from its beginning
     to its end, since the holders wait for it; else for the station that allows less."""
     twice = math.fsum(1 / station.most for station in stations.values()) - service
@@ -99,8 +99,8 @@ def _counted_once(stations: Mapping[str, Station], service: float) -> dict[str, 
 
 
 def limiting_resources(network: Network, possible: Mapping[str, Bound]) -> list[str]:
-    """The resources whose capacity, were there more of it, would raise the modelled throughput most, by per cent, and
-    those that differ from it by less than a tenth; the load last.
+    """Finds the resources whose capacity, were there more of it, would raise the modelled throughput most, by per cent,
+    and those that differ from it by less than a tenth; the load last.
 
     Where more of a single one hardly helps, as of one thread that computes all the time on one core, those count of
     which less would harm most.

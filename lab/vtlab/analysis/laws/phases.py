@@ -1,4 +1,4 @@
-"""What blocks have of one variant, and its figures over several phases."""
+"""Phases of one variant, and its figures over several of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vtlab.model.records import Block, Diagnosis, Instance, ServerFigure, Trial
 
 @dataclass(frozen=True)
 class Phases:
-    """What one block has of a variant."""
+    """Phases of a variant in one block."""
 
     trials: list[Trial]
     single: list[Trial]
@@ -56,7 +56,7 @@ class Measured:
 
 
 def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
-    """What those blocks have of one variant."""
+    """Selects what those blocks have of one variant."""
 
     def trials_of_variant(trials: Sequence[Trial]) -> list[Trial]:
         return [t for t in trials if t.variant == variant]
@@ -78,7 +78,7 @@ def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: s
 
 
 def ratio(parts: Iterable[tuple[float | None, float | None]]) -> float | None:
-    """Ratio of sums of (numerator, denominator) pairs; None where these sum to 0 or a value is None."""
+    """Computes the ratio of sums of (numerator, denominator) pairs; None where these sum to 0 or a value is None."""
     numerators, denominators = [], []
     for numerator, denominator in parts:
         if numerator is None or denominator is None:
@@ -95,31 +95,31 @@ def demand_per_ok(trials: Sequence[Trial], name: ServerFigure) -> float | None:
 
 
 def cpu_per_ok(trials: Sequence[Trial]) -> float | None:
-    """CPU seconds per OK request, without those of the JIT compiler where they are known of all trials: it compiles for
-    all requests to come. In experiments that wait it had 30 to 70 % of the CPU time of a window."""
+    """Computes the CPU seconds per OK request, without those of the JIT compiler where they are known of all trials: it
+    compiles for all requests to come. In experiments that wait it had 30 to 70 % of the CPU time of a window."""
     if any(trial.server.get("jit_cpu") is None for trial in trials):
         return demand_per_ok(trials, "cpu_cores")
     return ratio((weighted(cores_without_jit(t), t.window), t.ok) for t in trials)
 
 
 def cores_without_jit(trial: Trial) -> float | None:
-    """Cores without those of the JIT compiler, which has bursts long after the warm-up, where these are measured: on
-    one machine. None where no cores are measured."""
+    """Computes the cores without those of the JIT compiler, which has bursts long after the warm-up, where these are
+    measured: on one machine. None where no cores are measured."""
     cores = trial.server.get("cpu_cores")
     return None if cores is None or cores < 0 else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
 
 
 def mean_level(trials: Sequence[Trial], name: ServerFigure) -> float | None:
-    """A level (cores, a share) over several windows."""
+    """Averages a level (cores, a share) over several windows."""
     return ratio((weighted(t.server.get(name), t.window), t.window) for t in trials)
 
 
 def per_request(trials: Sequence[Trial], name: ServerFigure) -> float | None:
-    """A mean per request over those windows that have it: a short one may lie between two scrapes."""
+    """Averages a figure per request over those windows that have it: a short one may lie between two scrapes."""
     known = [(value, t.ok) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
     return ratio((value * ok, ok) for value, ok in known)
 
 
 def weighted(level: float | None, weight: float) -> float | None:
-    """Their product; None where there is no level: -1 is what a meter without one shows."""
+    """Multiplies a level by a weight; None where there is no level: -1 is what a meter without one shows."""
     return None if level is None or level < 0 else level * weight

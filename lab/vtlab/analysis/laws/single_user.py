@@ -1,4 +1,4 @@
-"""What a request takes alone, and a round of its user.
+"""Time that a request takes alone, and a round of its user.
 
 A service demand must not contain time spent waiting for another resource, or everything that waits would look busy:
 with a CPU-bound service all 200 Tomcat threads are "busy", but what they wait for is the CPU. So what is held is
@@ -27,23 +27,25 @@ MANY = 10.0
 
 
 def response_alone(trials: Sequence[Trial]) -> float | None:
-    """Mean client latency of single-user phases, seconds."""
+    """Computes the mean client latency of single-user phases, seconds."""
     return ratio((weighted(t.latency.mean, t.latency.count), t.latency.count) for t in trials if t.latency.count)
 
 
 def shortest_response(measured: Measured) -> float | None:
-    """R_min: mean client latency of the single-user phases, seconds."""
+    """Computes R_min: the mean client latency of the single-user phases, seconds."""
     return response_alone(measured.single)
 
 
 def service_alone(trials: Sequence[Trial]) -> float | None:
-    """Seconds that a request holds its thread when alone: the server's mean, without samples the client's."""
+    """Computes the seconds that a request holds its thread when alone: the server's mean, without samples the
+    client's."""
     service = per_request(trials, "service_time")
     return response_alone(trials) if service is None else service
 
 
 def round_alone(trials: Sequence[Trial]) -> float | None:
-    """Seconds from one request of a lone user to the next: its response and what the user takes to send another.
+    """Computes the seconds from one request of a lone user to the next: its response and what the user takes to send
+    another.
 
     That is the inverse of the throughput. Of long requests a window holds few, and the one at its edge would count as a
     fifth more or less: there the throughput only says how short a round is at least not.
@@ -54,8 +56,9 @@ def round_alone(trials: Sequence[Trial]) -> float | None:
 
 
 def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
-    """What a request, or a round of its user, takes alone: by the single-user phases, and where their answers are too
-    few for how much these differ, as of waits that are drawn, by light load, too; each phase counts as its answers do.
+    """Estimates what a request, or a round of its user, takes alone: by the single-user phases, and where their answers
+    are too few for how much these differ, as of waits that are drawn, by light load, too; each phase counts as its
+    answers do.
 
     Light load is a sixth and a half of the throughput, with a quarter of the CPU at most. At the half there is a queue
     at what has few servers: one busy for half of the time adds a quarter to evenly spaced requests, two less than a
@@ -84,7 +87,7 @@ def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float 
 
 
 def _response_under_light_load(trial: Trial) -> float | None:
-    """Seconds of a request under light load; None where that is not known.
+    """Computes the seconds of a request under light load; None where that is not known.
 
     Who began shortly before the window has answers in it only where these were short. There Little's law tells it: the
     requests in flight, of which the window's edges are two samples, over the throughput.
@@ -97,8 +100,8 @@ def _response_under_light_load(trial: Trial) -> float | None:
 
 
 def uncertainty(measured: Measured) -> float:
-    """How many times longer a request may take alone than its estimate; 1 where that is known within ``WIDE``, or so
-    badly that it explains nothing."""
+    """Estimates how many times longer a request may take alone than its estimate; 1 where that is known within
+    ``WIDE``, or so badly that it explains nothing."""
     alone = estimate_alone(measured, round_alone)
     if alone is None or alone.high is None:
         return 1.0

@@ -1,4 +1,4 @@
-"""What is slow where no bound explains the throughput: inside a full pool, or at a place that thread dumps show."""
+"""Bottlenecks where no bound explains the throughput: inside a full pool, or at a place that thread dumps show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
 
 
 def full_pools(measured: Measured, possible: Mapping[str, Bound]) -> dict[str, float]:
-    """The share in use of each innermost pool that is full and has a bound."""
+    """Computes the share in use of each innermost pool that is full and has a bound."""
     full = {
         name: share
         for name, row in RESOURCES.items()
@@ -36,14 +36,14 @@ def full_pools(measured: Measured, possible: Mapping[str, Bound]) -> dict[str, f
 
 
 def _running(measured: Measured) -> float:
-    """Share of the time, at least, in which the threads could run: no collection stopped them, and no period of the CPU
-    quota in which it ran out."""
+    """Computes the share of the time, at least, in which the threads could run: no collection stopped them, and no
+    period of the CPU quota in which it ran out."""
     collecting, throttled = (mean_level(measured.trials, name) or 0.0 for name in ("gc_share", "throttled_periods"))
     return max(0.0, 1 - collecting) * max(0.0, 1 - throttled)
 
 
 def inside_full_pool(measured: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
-    """What is slow inside a full pool: the innermost that is full although its bound is not reached, whatever the
+    """Finds what is slow inside a full pool: the innermost that is full although its bound is not reached, whatever the
     interval of its hold alone, the pauses of collections and the CPU quota allow. None where there is no such pool, or
     the CPU or the carriers are short: they lengthen every hold."""
     limit, cores = capacity(measured, RESOURCES["cpu"]), mean_level(measured.trials, "cpu_cores")
@@ -78,8 +78,8 @@ def inside_full_pool(measured: Measured, possible: Mapping[str, Bound]) -> Bottl
 
 
 def short_of_carriers(measured: Measured) -> Bottleneck | None:
-    """``carriers`` where most of what requests take longer than alone is a wait for one, while the CPU has time to
-    spare; else None.
+    """Names ``carriers`` where most of what requests take longer than alone is a wait for one, while the CPU has time
+    to spare; else None.
 
     A virtual thread gives up its carrier only where it waits. So a few that compute keep all others from theirs, from
     beginning to wait as well, until all users go in step: then the CPU idles. The operating system would share the CPU
@@ -103,19 +103,19 @@ def short_of_carriers(measured: Measured) -> Bottleneck | None:
 
 
 def _in_flight(measured: Measured) -> float:
-    """Requests at a time, by Little's law; 0 where that is not known."""
+    """Computes the requests at a time, by Little's law; 0 where that is not known."""
     return ratio((weighted(t.latency.mean, t.ok), t.window) for t in measured.trials) or 0.0
 
 
 def _waiting_for_a_carrier(measured: Measured) -> float:
-    """Virtual threads at a time, at least, that are ready and have no carrier although threads may run: in pauses and
-    throttled periods all requests may be among them."""
+    """Computes the virtual threads at a time, at least, that are ready and have no carrier although threads may run: in
+    pauses and throttled periods all requests may be among them."""
     queued = mean_level(measured.trials, "virtual_queued") or 0.0
     return max(0.0, queued - (1 - _running(measured)) * _in_flight(measured))
 
 
 def _has_virtual_tasks(measured: Measured, in_flight: float) -> bool:
-    """Whether more virtual threads are ready than requests are in flight, or thread dumps show tasks."""
+    """Tells whether more virtual threads are ready than requests are in flight, or thread dumps show tasks."""
     ready = (mean_level(measured.trials, name) or 0.0 for name in ("virtual_queued", "virtual_mounted"))
     if math.fsum(ready) > EXCEEDED * in_flight:
         return True
@@ -125,10 +125,10 @@ def _has_virtual_tasks(measured: Measured, in_flight: float) -> bool:
 
 
 def place_in_code(measured: Measured) -> Bottleneck | None:
-    """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
-    it, or they wait for a pool whose meters say otherwise. Of a pool without meters it is the pool itself, where all
-    else takes no longer than alone: then more connections help. Else it is what is behind the pool, where the holders
-    wait for that for longer than requests take alone."""
+    """Finds the place where requests spend what they take longer than alone, by thread dumps; None where no place has
+    most of it, or they wait for a pool whose meters say otherwise. Of a pool without meters it is the pool itself,
+    where all else takes no longer than alone: then more connections help. Else it is what is behind the pool, where the
+    holders wait for that for longer than requests take alone."""
     running, service = _running(measured), estimate_alone(measured, service_alone)
     if not service or not running:
         return None
@@ -144,8 +144,8 @@ def place_in_code(measured: Measured) -> Bottleneck | None:
 
 
 def _behind_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:
-    """What limits requests that wait for a pool without meters. ``alone``: how many there would be at a time if each
-    took as long as alone."""
+    """Names what limits requests that wait for a pool without meters. ``alone``: how many there would be at a time if
+    each took as long as alone."""
     threads = dict.fromkeys((pool, places.OF_HOLDERS[pool]), 0.0)
     for place in diagnosis.places:
         if place.activity in threads:
@@ -157,14 +157,14 @@ def _behind_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:
 
 
 def _diagnosed_throughput(measured: Measured) -> float | None:
-    """OK requests per second while the dumps were taken: where something had disturbed the trials that count, more than
-    in these."""
+    """Computes the OK requests per second while the dumps were taken: where something had disturbed the trials that
+    count, more than in these."""
     known = measured.diagnosis.throughput if measured.diagnosis else None
     return measured.throughput if known is None else known
 
 
 def _name(cause: places.Cause | None) -> str:
-    """What a bottleneck is called that thread dumps show."""
+    """Names a bottleneck that thread dumps show."""
     if cause and cause.activity in _BEHIND:
         return cause.activity
     return cause.place if cause and cause.place and cause.activity in _IN_CODE else UNKNOWN.resource

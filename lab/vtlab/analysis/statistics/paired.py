@@ -71,7 +71,7 @@ class Estimate:
 
 
 class PairedT(NamedTuple):
-    """What ``paired_t`` gives, on the log scale."""
+    """Result of ``paired_t``, on the log scale."""
 
     mean: Array
     low: Array
@@ -91,7 +91,7 @@ class Spread:
 
 
 def log_ratio(of: Array, over: Array) -> Array:
-    """Log of the ratio of the means over the last axis (the trials of a variant in one block).
+    """Computes the log of the ratio of the means over the last axis (the trials of a variant in one block).
 
     All values must be above 0. The ratio of the block's means, not the mean of ratios [2].
     """
@@ -100,7 +100,8 @@ def log_ratio(of: Array, over: Array) -> Array:
 
 
 def resolution(*counts: ArrayLike) -> Array:
-    """Standard deviation that counting alone gives a block's log; over the last axis (a variant's trials in one block).
+    """Computes the standard deviation that counting alone gives a block's log; over the last axis (a variant's trials
+    in one block).
 
     ``counts``: answers in each trial's window, one array per variant: two for a log ratio, one for a log throughput.
     Let x answers fall due in a window in the long run. Where they come evenly and the window begins at a random moment,
@@ -115,7 +116,8 @@ def resolution(*counts: ArrayLike) -> Array:
 
 
 def floor(resolutions: Array) -> Array:
-    """The least standard deviation of log ratios whose blocks have these resolutions; over the last axis (blocks).
+    """Returns the least standard deviation of log ratios whose blocks have these resolutions; over the last axis
+    (blocks).
 
     Their root mean square: of independent values with different variances, the variance in the sample is on average
     the mean of those.
@@ -127,7 +129,7 @@ def floor(resolutions: Array) -> Array:
 def paired_t(
     log_ratios: Array, floor: Array | float = 0.0, margin: float = MARGIN, confidence: float = CONFIDENCE
 ) -> PairedT:
-    """Mean, its interval, p and standard deviation; over the last axis, n >= 2 blocks [3].
+    """Computes the mean, its interval, p and standard deviation; over the last axis, n >= 2 blocks [3].
 
     All on the log scale. The standard deviation is at least ``floor``, so that blocks with equal counts, whose values
     agree by rounding, have an interval, too.
@@ -157,7 +159,7 @@ def paired_t(
 def estimate(
     log_ratios: Sequence[float], floor: float = 0.0, margin: float = MARGIN, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The ratio over blocks with its paired t interval and both p values. ValueError for no blocks."""
+    """Estimates the ratio over blocks with its paired t interval and both p values. ValueError for no blocks."""
     n = len(log_ratios)
     if n == 0:
         raise ValueError("no blocks")
@@ -178,7 +180,7 @@ class Variance:
 
 
 class Welch(NamedTuple):
-    """What ``welch`` gives: a ratio, its interval, and p, one-sided, of the claim that the ratio points to."""
+    """Result of ``welch``: a ratio, its interval, and p, one-sided, of the claim that the ratio points to."""
 
     ratio: float
     low: float
@@ -189,7 +191,7 @@ class Welch(NamedTuple):
 def welch(
     difference: float, parts: Sequence[Variance], margin: float = MARGIN, confidence: float = CONFIDENCE
 ) -> Welch:
-    """The ratio exp(difference) of two independent estimates, and its t interval [10].
+    """Estimates the ratio exp(difference) of two independent estimates, and its t interval [10].
 
     ``difference`` is that of two means of logs. ``parts`` are what its variance is made of: s²/n of each of the two
     with n-1 degrees of freedom, and whatever else varies between them. Their sum is the variance of the difference;
@@ -208,12 +210,12 @@ def welch(
 
 
 def _exp(x: float) -> float:
-    """exp without overflow: two blocks that differ wildly have an interval beyond every number."""
+    """Computes exp without overflow: two blocks that differ wildly have an interval beyond every number."""
     return math.exp(min(max(x, -700.0), 700.0))
 
 
 def sign_flip(log_ratios: Sequence[float], margin: float = MARGIN) -> float:
-    """One-sided p of the sign-flip test of the claim that the mean points to, as that of ``paired_t`` [4].
+    """Computes the one-sided p of the sign-flip test of the claim that the mean points to, as that of ``paired_t`` [4].
 
     The values are shifted by the margin. It assumes only that, were the true ratio on the margin, a block's log ratio
     would be symmetric about it, which the random mirrored order brings about. ValueError for no blocks.
@@ -228,7 +230,7 @@ def sign_flip(log_ratios: Sequence[float], margin: float = MARGIN) -> float:
 
 
 def _share_of_flips(values: Array) -> float:
-    """The share of sign patterns with a sum as large as that of ``values``.
+    """Returns the share of sign patterns with a sum as large as that of ``values``.
 
     All 2^n patterns up to ``EXACT_FLIPS`` values (so the share is at least 1/2^n), beyond it ``SAMPLED_FLIPS``
     patterns from a fixed seed, with the observed one counted [5].
@@ -251,7 +253,8 @@ def _share_of_flips(values: Array) -> float:
 
 
 def spread(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Spread:
-    """Standard deviation of the log ratios and its chi-square interval, (n-1)·s²/χ² (for ``vtlab aa``)."""
+    """Estimates the standard deviation of the log ratios and its chi-square interval, (n-1)·s²/χ² (for ``vtlab
+    aa``)."""
     n = len(log_ratios)
     if n < 2:
         return Spread(n, None, None, None)
@@ -268,9 +271,8 @@ ABOVE, BELOW, INSIDE, ACROSS = 1, -1, 0, 2
 
 
 def position(low: Array | float, high: Array | float, margin: float = MARGIN) -> NDArray[np.int8]:
-    """Where intervals of ratios lie: beyond the margin (``ABOVE``, ``BELOW``), ``INSIDE`` it (edges included), or
-    ``ACROSS`` an edge of it. The margin is symmetric on the log scale, from 1/(1+margin) to 1+margin.
-    """
+    """Tells where intervals of ratios lie: beyond the margin (``ABOVE``, ``BELOW``), ``INSIDE`` it (edges included), or
+    ``ACROSS`` an edge of it. The margin is symmetric on the log scale, from 1/(1+margin) to 1+margin."""
     upper = 1 + margin
     lower = 1 / upper
     inside = np.where((np.asarray(low) >= lower) & (np.asarray(high) <= upper), INSIDE, ACROSS)
@@ -278,7 +280,7 @@ def position(low: Array | float, high: Array | float, margin: float = MARGIN) ->
 
 
 def outcome(low: float | None, high: float | None, better: Better, margin: float = MARGIN) -> Outcome:
-    """The verdict of an interval of ratios ``of``/``over``.
+    """Judges an interval of ratios ``of``/``over``.
 
     ``faster`` means that ``of`` is the better of the two: for a metric where lower is better, a ratio below
     1. An interval beyond the margin is faster or slower, one inside it is equivalent [6], any other, or none, is
@@ -314,7 +316,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def blocks_needed(n: int, mean: float, sd: float | None, margin: float = MARGIN, level: float = LEVEL) -> int | None:
-    """Blocks of a new run that settle the verdict with probability ``POWER``, were mean and sd the truth.
+    """Computes how many blocks of a new run settle the verdict with probability ``POWER``, were mean and sd the
+    truth.
 
     ``mean`` and ``sd`` are those of the log ratios over ``n`` blocks. The least m > n for which ``chance(m,
     …) >= POWER``. None where that cannot be known or told: sd unknown, the mean on the margin, or m above
@@ -331,7 +334,7 @@ def blocks_needed(n: int, mean: float, sd: float | None, margin: float = MARGIN,
 
 
 def chance(m: int, mean: float, sd: float, margin: float = MARGIN, level: float = LEVEL) -> float:
-    """About the probability that m >= 2 blocks give the verdict of the side on which ``mean`` lies.
+    """Approximates the probability that m >= 2 blocks give the verdict of the side on which ``mean`` lies.
 
     With the central t distribution for the estimate about its true mean, d = log(1+margin), e = sd/sqrt(m)
     and t the quantile of the one-sided level: beyond the margin T((|mean|-d)/e - t), inside it T((d-mean)/e - t) +
@@ -352,7 +355,7 @@ def chance(m: int, mean: float, sd: float, margin: float = MARGIN, level: float 
 
 
 def binomial(count: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The exact interval of a share that was seen ``count`` of ``n`` >= 1 times [9]."""
+    """Returns the exact interval of a share that was seen ``count`` of ``n`` >= 1 times [9]."""
     tail = (1 - confidence) / 2
     low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
     high = float(special.betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0

@@ -53,7 +53,7 @@ _TRUE_SDS, _SCATTERS = 16, 4
 
 
 def sequential_rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
-    """The rule of a run in a call that makes so many comparisons.
+    """Makes the rule of a run in a call that makes so many comparisons.
 
     ``precision``: the wanted half-width of the interval, 0.25 for 25 %. ``within``: seconds that the run may take.
     """
@@ -67,29 +67,30 @@ def sequential_rule(comparisons: int, precision: float = PRECISION, within: floa
 
 
 def level_factor(comparisons: int) -> float:
-    """By how much the levels of so many comparisons exceed those of independent looks."""
+    """Returns how much larger the levels of so many comparisons are than those of independent looks."""
     return next((value for most, value in FACTORS.items() if comparisons <= most), 1.0)
 
 
 def level(rule: SequentialRule, blocks: int) -> float:
-    """Two-sided level of the interval after so many blocks: between two looks that of the next."""
+    """Returns the two-sided level of the interval after so many blocks: between two looks that of the next."""
     return next((a for look, a in zip(rule.looks, rule.levels, strict=True) if blocks <= look), rule.levels[-1])
 
 
 def next_look(looks: Sequence[int], blocks: int) -> int:
-    """The first look after so many blocks; the last where there is none."""
+    """Returns the first look after so many blocks; the last where there is none."""
     return next((look for look in looks if look > blocks), looks[-1])
 
 
 def is_precise(low: Array | float, high: Array | float, precision: float) -> Array:
-    """Whether intervals of ratios reach no further from their middle, on the log scale, than the precision."""
+    """Tells whether intervals of ratios reach no further from their middle, on the log scale, than the precision."""
     narrow: Array = np.log(np.asarray(high) / np.asarray(low)) <= 2 * math.log1p(precision)
     return narrow
 
 
 def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | float) -> Array:
-    """Probability that the interval of the last look settles the verdict and is narrow enough, after 2 <= ``blocks``
-    < the last look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element by element.
+    """Computes the probability that the interval of the last look settles the verdict and is narrow enough, after 2 <=
+    ``blocks`` < the last look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element
+    by element.
 
     Predictive probability [3], with no knowledge of mean and deviation but the blocks. With m blocks in the end, and s'
     the true deviation:
@@ -114,14 +115,14 @@ def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | f
 
 
 def _chi_squares(freedom: int, count: int) -> Array:
-    """So many quantiles of a chi-square distribution, of equal weight."""
+    """Computes so many quantiles of a chi-square distribution, of equal weight."""
     quantiles: Array = special.chdtri(freedom, (np.arange(count) + 0.5) / count)
     return quantiles
 
 
 @dataclass(frozen=True)
 class Time:
-    """How a run is for time, after some of its blocks."""
+    """Time of a run after some of its blocks."""
 
     #: Seconds that the run has taken, rejected attempts included.
     spent: float
@@ -135,7 +136,7 @@ def stopping_decision(
     comparisons: Callable[[int], Sequence[Comparison]],
     fails: Callable[[int], bool],
 ) -> Decision:
-    """Where a run stands after its blocks: where it ended, or on its way to the next look.
+    """Decides whether a run has ended after its blocks, where and why, or is on its way to the next look.
 
     ``times``: before the run's first block that counts, and after each of them. ``comparisons`` and ``fails`` are asked
     for the run's first so many blocks: the primary comparisons with the intervals of that look, and whether failing
@@ -171,7 +172,7 @@ def _decision_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged:
 
 
 def _reason_to_stop(rule: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
-    """What the blocks up to a look end a run by; None where nothing does."""
+    """Names the reason for which the blocks up to a look end a run; None where nothing does."""
     if all(_is_settled(rule, c) for c in comparisons):
         return "settled"
     if look == rule.looks[-1]:
@@ -182,19 +183,19 @@ def _reason_to_stop(rule: SequentialRule, comparisons: Sequence[Comparison], loo
 
 
 def next_goal(looks: Sequence[int], blocks: int) -> int:
-    """Up to how many blocks a run is to have time for. The first is of use by itself: it shows what limits a variant.
-    Later ones are where the next look is."""
+    """Returns the number of blocks that a run must have time for. The first is of use by itself: it shows what limits a
+    variant. Later ones are where the next look is."""
     return next_look(looks, blocks) if blocks else 1
 
 
 def _fits(rule: SequentialRule, blocks: int, time: Time) -> bool:
-    """Whether the blocks that follow end in time."""
+    """Tells whether the blocks that follow end in time."""
     more = next_goal(rule.looks, blocks) - blocks
     return rule.within is None or time.spent + more * time.block <= rule.within
 
 
 def _is_settled(rule: SequentialRule, comparison: Comparison) -> bool:
-    """Whether more blocks are not needed. An overload in every trial settles a verdict without an interval."""
+    """Tells whether more blocks are not needed. An overload in every trial settles a verdict without an interval."""
     if comparison.verdict not in _SETTLED:
         return False
     low, high = comparison.low, comparison.high
@@ -202,7 +203,8 @@ def _is_settled(rule: SequentialRule, comparison: Comparison) -> bool:
 
 
 def _chance(rule: SequentialRule, comparison: Comparison, look: int) -> float:
-    """Probability that this comparison will be settled; of one without a test 0 where more blocks cannot give one."""
+    """Computes the probability that this comparison will be settled; 0 where it has no test and more blocks cannot give
+    one."""
     c = comparison
     if c.p_t is None or c.ratio is None or not c.sd:
         return 0.0 if len(c.overloaded) > 1 or look >= WITHOUT_INTERVAL else 1.0

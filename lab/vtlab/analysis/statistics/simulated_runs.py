@@ -25,7 +25,7 @@ COMPARISONS = (1, 2, 5, 10)
 
 @dataclass(frozen=True)
 class Ends:
-    """How simulated runs ended: arrays over the runs."""
+    """Ends of simulated runs: arrays over the runs."""
 
     blocks: NDArray[np.int64]
     #: ``statistics.position`` of the interval of the last look.
@@ -56,7 +56,7 @@ class Result:
 
 
 def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
-    """How runs with these counts end; ``of``, ``over``: runs x blocks up to the last look x trials."""
+    """Simulates how runs with these counts end; ``of``, ``over``: runs x blocks up to the last look x trials."""
     logs, resolutions = paired.log_ratio(of, over), paired.resolution(of, over)
     runs = len(logs)
     left = np.arange(runs)
@@ -89,7 +89,7 @@ def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
 
 
 def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Result:
-    """What a true ``ratio`` of throughputs gives."""
+    """Simulates runs with a true ``ratio`` of throughputs."""
     random = np.random.default_rng([SEED, rule.comparisons, round(1000 * ratio), round(100_000 * noise.sd)])
     most = rule.looks[-1]
     parts = [
@@ -112,7 +112,7 @@ def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Res
 
 
 def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
-    """The lines that ``vtlab simulate`` prints of runs with looks: the same on every machine."""
+    """Writes the lines that ``vtlab simulate`` prints of runs with looks: the same on every machine."""
     rule = sequential.sequential_rule(1)
     looks = ", ".join(str(look) for look in rule.looks)
     yield ""
@@ -142,8 +142,8 @@ def _calls_table(runs: int, sd: float) -> Iterator[str]:
 
 
 def simulate_calls(comparisons: int, noise: Noise, runs: int, *, seed: int = SEED) -> tuple[float, float, float]:
-    """Shares of calls in which an interval misses the truth, and with a false ``faster``, a false ``equivalent``; all
-    true ratios are on the edge of the margin."""
+    """Simulates the shares of calls in which an interval misses the truth, and with a false ``faster``, a false
+    ``equivalent``; all true ratios are on the edge of the margin."""
     random = np.random.default_rng([SEED, comparisons])
     rule = sequential.sequential_rule(comparisons)
     missed = faster = equivalent = 0

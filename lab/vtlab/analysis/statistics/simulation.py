@@ -64,7 +64,7 @@ class Noise:
         return math.sqrt(2 * self.jvm**2 + correlated + self.white**2)
 
     def with_sd(self, sd: float) -> Noise:
-        """Such noise with that standard deviation of a block's log ratio (slow modes come on top)."""
+        """Scales the noise to that standard deviation of a block's log ratio (slow modes come on top)."""
         factor = sd / self.sd
         return replace(self, jvm=self.jvm * factor, trial=self.trial * factor, white=self.white * factor)
 
@@ -99,7 +99,8 @@ class Result:
 def counts(
     random: np.random.Generator, shape: tuple[int, ...], ratio: Array | float, noise: Noise, answers: float = ANSWERS
 ) -> tuple[Array, Array]:
-    """Answers that the trials of ``of`` and ``over`` count: two arrays of that shape of blocks, x 2 trials each."""
+    """Draws the answers that the trials of ``of`` and ``over`` count: two arrays of that shape of blocks, x 2 trials
+    each."""
     ar = np.empty((*shape, 4))
     ar[..., 0] = random.normal(0, noise.trial, shape)
     for i in range(1, 4):
@@ -119,7 +120,7 @@ def counts(
 
 
 def _jvms(random: np.random.Generator, shape: tuple[int, ...], noise: Noise) -> tuple[Array, Array]:
-    """The effects of the JVMs of ``of`` and ``over``, of mean 0."""
+    """Draws the effects of the JVMs of ``of`` and ``over``, of mean 0."""
     if noise.skewed:
         of, over = math.sqrt(2) * noise.jvm * (1 - random.standard_exponential(shape)), np.zeros(shape)
     else:
@@ -151,7 +152,7 @@ def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
 
 
 def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANSWERS) -> Result:
-    """What a true ``ratio`` of throughputs gives with ``n`` >= 2 blocks."""
+    """Simulates runs of ``n`` >= 2 blocks with a true ``ratio`` of throughputs."""
     # The rows of a table share no random numbers.
     random = np.random.default_rng([SEED, n, round(1000 * ratio), round(1000 * answers)])
     truth = math.log(ratio)
@@ -178,7 +179,8 @@ def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANS
 
 
 def true_position(ratio: float) -> int:
-    """The position of an interval whose verdict holds for a true ratio; ``ACROSS`` on the edge of the margin."""
+    """Returns the position of an interval whose verdict holds for a true ratio; ``ACROSS`` on the edge of the
+    margin."""
     if ratio in (EDGE, 1 / EDGE):
         return ACROSS
     return ABOVE if ratio > EDGE else BELOW if ratio < 1 / EDGE else INSIDE
@@ -198,7 +200,7 @@ class ReportResult:
 
 
 def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -> ReportResult:
-    """What reports of several experiments with those true ratios, on the edge of the margin or beyond it, give."""
+    """Simulates reports of several experiments with those true ratios, on the edge of the margin or beyond it."""
     random = np.random.default_rng([SEED, n, *(round(1000 * ratio) for ratio in ratios)])
     true = np.array(ratios)
     on_edge = true == EDGE
@@ -218,13 +220,13 @@ def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -
 
 
 def chunks(runs: int) -> Iterator[int]:
-    """Sizes of the parts in which so many runs are simulated."""
+    """Yields the sizes of the parts in which so many runs are simulated."""
     for begin in range(0, runs, CHUNK):
         yield min(CHUNK, runs - begin)
 
 
 def tables(runs: int, sd: float = SD) -> Iterator[str]:
-    """The lines that ``vtlab simulate`` prints: the same on every machine."""
+    """Writes the lines that ``vtlab simulate`` prints: the same on every machine."""
     yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
     yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
     yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
@@ -263,10 +265,10 @@ def _reports_table(runs: int, sd: float) -> Iterator[str]:
         ratios = [EDGE] * edge + [1.2] * (total - edge)
         for n in (3, 6, 12):
             result = simulate_reports(n, ratios, KINDS["Gaussian"].with_sd(sd), runs)
-            found = f"{'-':>8}" if math.isnan(result.power) else _percent(result.power)
+            power = f"{'-':>8}" if math.isnan(result.power) else _percent(result.power)
             yield (
                 f"{total:11d}{edge:13d}{n:4d}{_percent(result.any_faster, 12)}{_percent(result.any_faster_alone, 14)}"
-                f"{_percent(result.any_equivalent, 16)}{found}"
+                f"{_percent(result.any_equivalent, 16)}{power}"
             )
 
 

@@ -1,4 +1,4 @@
-"""What a validity check is: the values that it reads off one block, and the limit that each must keep."""
+"""Validity checks: the values that one reads off a block, and the limit that each must keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_MEASURED = "no measurement"
 
 @dataclass(frozen=True)
 class Value:
-    """What a check reads off one subject. ``number`` is None where it was not measured, which never passes."""
+    """Value that a check reads off one subject. ``number`` is None where it was not measured, which never passes."""
 
     number: float | None
     #: The value in the report's table.
@@ -57,7 +57,7 @@ class Check(Generic[Subject]):
     is_of_broken_blocks: bool = False
 
     def values(self, block: Block, experiment: Experiment) -> Iterator[Value]:
-        """What it reads off a block; nothing where it does not apply."""
+        """Reads the values off a block; nothing where the check does not apply."""
         if block.faults and not block.trials and not self.is_of_broken_blocks:
             return
         for subject in self.subjects(block, experiment):
@@ -66,34 +66,35 @@ class Check(Generic[Subject]):
                 yield value
 
     def beyond(self, block: Block, experiment: Experiment) -> Iterator[Value]:
-        """The values that do not pass."""
+        """Selects the values that do not pass."""
         return (value for value in self.values(block, experiment) if not self.passes(value))
 
     def passes(self, value: Value) -> bool:
-        """Whether the value was measured and is not worse than the limit."""
+        """Tells whether the value was measured and is not worse than the limit."""
         limit = self.limit if value.limit is None else value.limit
         return value.number is not None and not self.worse(value.number, limit)
 
 
 def all_trials(block: Block, _: Experiment) -> list[Trial]:
-    """The trials of a block, also those of a variant that failed in it."""
+    """Selects the trials of a block, also those of a variant that failed in it."""
     return block.trials
 
 
 def under_load(block: Block, experiment: Experiment) -> list[Trial]:
-    """The trials; of a variant that had none the last warm-up cycle, which may tell why."""
+    """Selects the trials; for a variant without any its last warm-up cycle, which may tell why."""
     without_trial = set(experiment.variants) - {trial.variant for trial in block.trials}
     last_cycles = {cycle.variant: cycle for cycle in block.warmup}
     return [*block.trials, *(last_cycles[v] for v in experiment.variants if v in without_trial and v in last_cycles)]
 
 
 def moment_of(trial: Trial) -> str:
-    """``trial 2``, or which warm-up cycle ``under_load`` gives."""
+    """Names the moment: ``trial 2``, or the warm-up cycle that ``under_load`` selects."""
     return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
 
 
 def block_check(
     name: str, kind: Kind, rule: str, values: Callable[[Block, Experiment], Iterator[Value]], limit: float = 0
 ) -> Check[Value]:
-    """A check whose values need the whole block. Without a limit what is wrong counts 1 and more, what is right 0."""
+    """Makes a check whose values need the whole block. Without a limit what is wrong counts 1 and more, what is right
+    0."""
     return Check(name, kind, rule, values, lambda value, _: value, limit)

@@ -47,13 +47,13 @@ CHECKS: tuple[Check[Any], ...] = (
 
 
 def reasons(block: Block, experiment: Experiment) -> list[str]:
-    """Why this block does not count; empty when it does."""
+    """Explains why this block does not count; empty when it does."""
     beyond = (value for check in CHECKS if check.kind == "machine" for value in check.beyond(block, experiment))
     return [f"{value.where}: {value.reason}" if value.where else value.reason for value in beyond]
 
 
 def results(blocks: Sequence[Block], experiment: Experiment) -> list[CheckResult]:
-    """The worst of those blocks by each check that applies to them; lateness does not under closed load."""
+    """Finds the worst of those blocks by each check that applies to them; lateness does not under closed load."""
     judged = []
     for check in CHECKS:
         values = [(block, value) for block in blocks for value in check.values(block, experiment)]
@@ -68,7 +68,7 @@ def results(blocks: Sequence[Block], experiment: Experiment) -> list[CheckResult
 
 
 def _badness(check: Check[Any], value: Value) -> tuple[bool, float]:
-    """Larger is worse: values beyond the limit first, and of these what was not measured."""
+    """Orders values, the larger the worse: values beyond the limit first, and of these what was not measured."""
     if value.number is None:
         return True, float("inf")
     beyond = abs(value.number) if check.worse is operator.ne else value.number
@@ -83,7 +83,7 @@ _KINDS: dict[Kind, str] = {
 
 
 def page() -> str:
-    """``docs/reference/validity-checks.md``."""
+    """Writes ``docs/reference/validity-checks.md``."""
     rows = [f"| {check.name} | {check.rule} | {_KINDS[check.kind]} |" for check in CHECKS]
     return "\n".join([_INTRODUCTION, "| check | limit | beyond it |", "|---|---|---|", *rows, ""])
 

@@ -57,7 +57,8 @@ def _lost(trial: Trial, _: Experiment) -> Value:
 
 
 def _drain_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Not judged where a variant that failed or was overloaded may have left something: that is its result already."""
+    """Requires a drain before each trial; not judged where a variant that failed or was overloaded may have left
+    something: that is its result already."""
     broken = failed(block, experiment)
     for leftover in leftovers(block):
         trial = leftover.trial

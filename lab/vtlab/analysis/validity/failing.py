@@ -21,7 +21,8 @@ from vtlab.model.units import percent
 
 
 def failures(block: Block, experiment: Experiment) -> list[Failure]:
-    """What failed variants in this block, the cause before what followed from it; at least one for each that failed."""
+    """Lists what failed variants in this block, the cause before what followed from it; at least one for each that
+    failed."""
     return [
         Failure(variant=value.variant, reason=value.reason, moment=value.moment or "in the block")
         for check in SERVICE
@@ -30,7 +31,7 @@ def failures(block: Block, experiment: Experiment) -> list[Failure]:
 
 
 def failed(block: Block, experiment: Experiment) -> set[str]:
-    """The variants that failed in this block."""
+    """Lists the variants that failed in this block."""
     return {failure.variant for failure in failures(block, experiment)}
 
 
@@ -86,24 +87,24 @@ def _instance_problems(instances: Sequence[Instance]) -> Iterator[str]:
 
 
 def sound_blocks(blocks: Sequence[Block], experiment: Experiment, *variants: str) -> list[Block]:
-    """The blocks in which none of these variants failed."""
+    """Selects the blocks in which none of these variants failed."""
     return [block for block in blocks if failed(block, experiment).isdisjoint(variants)]
 
 
 def sound_variants(block: Block, experiment: Experiment) -> list[str]:
-    """The variants that did not fail in this block: only of these can something be missing."""
+    """Lists the variants that did not fail in this block: only of these can something be missing."""
     broken = failed(block, experiment)
     return [variant for variant in experiment.variants if variant not in broken]
 
 
 def sound_trials(block: Block, experiment: Experiment) -> list[Trial]:
-    """The trials of the variants that did not fail in this block."""
+    """Selects the trials of the variants that did not fail in this block."""
     sound = sound_variants(block, experiment)
     return [t for t in block.trials if t.variant in sound]
 
 
 def _script_trials(block: Block, experiment: Experiment) -> list[Trial]:
-    """Those of a user's script."""
+    """Selects the trials of a user's script."""
     return [trial for trial in under_load(block, experiment) if trial.checks or trial.requests]
 
 
@@ -126,7 +127,7 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
 
 
 def _script_checks(trial: Trial, experiment: Experiment) -> Value:
-    """Of a user's own script; nothing failed where there is none."""
+    """Judges the checks of a user's own script; nothing failed where there is none."""
     return _share_failed(trial.checks, "the script's checks", trial, experiment)
 
 
@@ -142,7 +143,8 @@ def _share_failed(counts: Counts | None, what: str, trial: Trial, experiment: Ex
 
 
 def answered_late(trial: Trial) -> bool:
-    """Whether every answer was OK and none came within the window: the window is too short, which is no failure."""
+    """Tells whether every answer was OK and none came within the window: the window is too short, which is no
+    failure."""
     not_ok = sum(trial.failed.values()) + trial.failed_outside + trial.given_up
     return not trial.ok and not not_ok and trial.completed > 0
 
@@ -155,7 +157,7 @@ def _some_answer(trial: Trial, _: Experiment) -> Value | None:
 
 @dataclass(frozen=True)
 class Leftover:
-    """What one trial found in flight in the servers, and the phases that can have left it there."""
+    """Requests that one trial found in flight in the servers, and the phases that can have left it there."""
 
     trial: Trial
     #: The last phase before the trial of each variant that may go on with requests whose client gave them up.
@@ -163,7 +165,7 @@ class Leftover:
 
 
 def leftovers(block: Block) -> list[Leftover]:
-    """What each trial of a block found in flight."""
+    """Lists what each trial of a block found in flight."""
     phases = sorted((*block.warmup, *block.single, *block.trials), key=lambda phase: phase.begin)
     before_trials = []
     for trial in block.trials:

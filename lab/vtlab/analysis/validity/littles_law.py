@@ -1,4 +1,4 @@
-"""Whether the answers of a closed trial account for its users, by Little's law: N = X·(R+Z)."""
+"""Little's law: the answers of a closed trial account for its users, N = X·(R+Z)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ALIKE = 1.2
 
 
 def missing_users(trial: Trial, experiment: Experiment) -> float | None:
-    """Users that the answers of a closed trial do not account for; None where they account for all within 10 % and what
-    the window's edges cut off, or under open load. Below 0 where they account for more users than there are.
+    """Counts the users that the answers of a closed trial do not account for; None where they account for all within 10
+    % and what the window's edges cut off, or under open load. Below 0 where they account for more users than there are.
 
     Little's law: N = X·(R+Z). A user whose answer is an error waits for it as others do, one that times out waits for
     ``max_response``. In place of X·Z stand those who wait for no answer, where they were counted: with answers of a
@@ -38,12 +38,13 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
 
 
 def _is_unsettled(trial: Trial) -> bool:
-    """Whether throughput was steady in the window and latency was not, which is then not recorded."""
+    """Tells whether throughput was steady in the window and latency was not, which is then not recorded."""
     return trial.ok > 0 and not trial.latency.count
 
 
 def _cut_off(trial: Trial, load: ClosedLoad) -> float:
-    """The share of the users that a healthy window may count too few or too many, because it cuts rounds at its edges.
+    """Returns the share of the users that a healthy window may count too few or too many, because it cuts rounds at its
+    edges.
 
     The answers in it account for what users waited before it, and not for what they wait at its end. These differ by a
     round of each user at most where all begin together, as without a known round. Where rounds differ they do by

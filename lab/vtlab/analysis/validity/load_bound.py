@@ -12,8 +12,8 @@ AT_BOUND = 0.03
 
 
 def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
-    """OK answers per second that the trial's users can have at most, by the operational laws: their number over the
-    time of a round. None where the experiment does not say how long that is."""
+    """Computes the OK answers per second that the trial's users can have at most, by the operational laws: their number
+    over the time of a round. None where the experiment does not say how long that is."""
     load = experiment.load
     if not isinstance(load, ClosedLoad) or not trial.users:
         return None
@@ -26,5 +26,6 @@ def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
 
 
 def is_at_most(trial: Trial, most: float | None) -> bool:
-    """Whether the load was the bound of a trial: within 3 % of ``most``. Above that the experiment's round is wrong."""
+    """Tells whether the load was the bound of a trial: within 3 % of ``most``. Above that the experiment's round is
+    wrong."""
     return most is not None and abs(trial.throughput / most - 1) < AT_BOUND

@@ -1,6 +1,6 @@
-"""Whether a variant keeps up with open load.
+"""Overload: a variant that does not keep up with open load.
 
-A variant that does not has more requests in flight at the end of its window than at the beginning, by more than chance,
+Such a variant has more requests in flight at the end of its window than at the beginning, by more than chance,
 or its users are all busy and arrivals are dropped. With a healthy load generator it is overloaded: its trial counts,
 and its latency has no bound. Its time-outs are the same finding and do not fail it; any other error does. Failures
 outside the window have no recorded reason and are not judged in an overloaded trial. With a saturated load generator
@@ -27,7 +27,7 @@ ADDED_BY_CHANCE = 3.0
 
 
 def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
-    """The growth of each of a variant's trials in which it fell behind; none where that is chance.
+    """Computes the growth of each of a variant's trials in which it fell behind; none where that is chance.
 
     A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
     one trial and takes as much away in others. Without dropped arrivals a variant falls behind only where all its
@@ -47,9 +47,9 @@ def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
 
 
 def growth(trial: Trial, experiment: Experiment) -> float | None:
-    """Requests per second by which a variant falls behind an open load: those in flight that its window added, or,
-    where arrivals were dropped, those that were due and not completed. None where it keeps up, and where the generator
-    did not.
+    """Computes the requests per second by which a variant falls behind an open load: those in flight that its window
+    added, or, where arrivals were dropped, those that were due and not completed. None where it keeps up, and where the
+    generator did not.
 
     It falls behind where the window added more than 1 % of its arrivals and three standard deviations of what chance
     adds (the number in flight varies by √(rate·R), the difference of two by √2 of that), or arrivals were dropped.
@@ -59,7 +59,7 @@ def growth(trial: Trial, experiment: Experiment) -> float | None:
 
 
 def fell_behind(trial: Trial, experiment: Experiment) -> bool:
-    """Whether an open trial added more than its limit, or dropped arrivals, whatever the reason."""
+    """Tells whether an open trial added more than its limit, or dropped arrivals, whatever the reason."""
     limits = _most_added(trial, experiment)
     return limits is not None and (_added(trial) > sum(limits) or dropped_share(trial) > MOST_DROPPED)
 
@@ -79,7 +79,8 @@ def _growth(trial: Trial, experiment: Experiment, most: float) -> float | None:
 
 
 def most_added(rate: float, window: float, response: float) -> tuple[float, float]:
-    """Requests that a window of an open load may add to those in flight: a share of its arrivals, and by chance.
+    """Computes how many requests a window of an open load may add to those in flight: a share of its arrivals, and by
+    chance.
 
     ``rate``: arrivals per second. ``window`` and ``response``, the mean time that a request takes: seconds.
     """
@@ -87,7 +88,7 @@ def most_added(rate: float, window: float, response: float) -> tuple[float, floa
 
 
 def _most_added(trial: Trial, experiment: Experiment) -> tuple[float, float] | None:
-    """As ``most_added`` says of this trial; None under closed load."""
+    """Applies ``most_added`` to this trial; None under closed load."""
     if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
         return None
     rate = _rate(trial, experiment)
@@ -105,11 +106,11 @@ def _rate(trial: Trial, experiment: Experiment) -> float:
 
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
-    """Whether the variant, not the generator, failed to keep up with open load in this trial."""
+    """Tells whether the variant, not the generator, failed to keep up with open load in this trial."""
     return growth(trial, experiment) is not None
 
 
 def dropped_share(trial: Trial) -> float:
-    """Share of the scheduled arrivals that were dropped, over the whole trial."""
+    """Computes the share of the scheduled arrivals that were dropped, over the whole trial."""
     scheduled = trial.started + trial.dropped
     return trial.dropped / scheduled if scheduled else 0.0

@@ -28,7 +28,7 @@ LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_BY_LOAD = 3, 2, 1
 
 @dataclass(frozen=True)
 class Gain:
-    """How much faster a warm-up cycle was than the best before it, as shares; None where that was not measured."""
+    """Gain of a warm-up cycle over the best before it, as shares; None where that was not measured."""
 
     throughput: float | None
     #: Less CPU per request, as a share of what the CPU limit allows per request.
@@ -42,7 +42,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """Whether a variant has reached it, and what its last two cycles gained over the best before them."""
+    """Steady state of a variant: whether it is reached, and the gain of the last two cycles over the best before."""
 
     reached: bool
     gains: list[Gain]
@@ -55,7 +55,7 @@ class SteadyState:
 def steady_state(
     cycles: Sequence[Trial], cpu_limit: float, most: float | None = None, compilers_had_cpu: bool = False
 ) -> SteadyState:
-    """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
+    """Judges whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
     less than 5 % where the JIT compiler rested in both, and not for lack of CPU (``compilers_had_cpu``: it went before
     the threads that serve, or had rested before in a part with more CPU).
 
@@ -108,13 +108,13 @@ def _below(trial: Trial, most: float) -> float:
 
 
 def least_cycles(is_raised: bool) -> int:
-    """How many cycles must judge a variant that no load bounds. ``is_raised``: after a part with more CPU."""
+    """Counts how many cycles must judge a variant that no load bounds. ``is_raised``: after a part with more CPU."""
     return LEAST_AFTER_RAISED if is_raised else LEAST_CYCLES
 
 
 def expected_cycles(experiment: Experiment, is_raised: bool) -> int:
-    """How many cycles will judge every variant if all goes well: one where the experiment says what the load allows
-    the users of each, and that is enough answers to tell."""
+    """Counts how many cycles will judge every variant if all goes well: one where the experiment says what the load
+    allows the users of each, and that is enough answers to tell."""
     load, windows = experiment.load, experiment.windows
     if not isinstance(load, ClosedLoad) or (load.service_time and load.mean_think_time):
         return least_cycles(is_raised)
@@ -130,12 +130,12 @@ def expected_cycles(experiment: Experiment, is_raised: bool) -> int:
 
 
 def _tells(cycle: Trial, most: float | None) -> bool:
-    """Whether this cycle alone shows that the load was its bound."""
+    """Tells whether this cycle alone shows that the load was its bound."""
     return is_at_most(cycle, most) and (cycle.by_parts or cycle.ok >= LEAST_ANSWERS)
 
 
 def _rise(trial: Trial, best: float) -> float | None:
-    """Of throughput over the best before; one answer more is none."""
+    """Computes the rise of throughput over the best before; one answer more is none."""
     if best <= 0 or not trial.ok or trial.throughput <= 0:
         return None
     rise = trial.throughput / best - 1
@@ -143,8 +143,8 @@ def _rise(trial: Trial, best: float) -> float | None:
 
 
 def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
-    """Of one variant's warm-up cycles those that judge its steady state: those with the load and the CPU limit of its
-    trials, which come after the cheaper ones."""
+    """Selects, of one variant's warm-up cycles, those that judge its steady state: those with the load and the CPU
+    limit of its trials, which come after the cheaper ones."""
     return [t for t in list(cycles)[experiment.windows.warmup_cycles :] if t.raised_cpu is None]
 
 
@@ -165,7 +165,7 @@ class WarmUp:
 
     @property
     def state(self) -> SteadyState:
-        """By the cycles that judge it."""
+        """The steady state by the cycles that judge it."""
         raised = [trial for trial in self.cycles if trial.raised_cpu is not None]
         went_first = bool(self.judged) and all(trial.compilers_first for trial in self.judged[-2:])
         compilers_had_cpu = went_first or (bool(raised) and is_compiler_at_rest(raised[-1]))

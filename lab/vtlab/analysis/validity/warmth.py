@@ -21,7 +21,7 @@ MOST_RISE = 0.10
 
 
 def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """One value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
+    """Yields one value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
     warm_ups = [warm_up_of(block, experiment, variant) for variant in sound_variants(block, experiment)]
     if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
         unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)
@@ -58,8 +58,8 @@ def _jit(trial: Trial, experiment: Experiment) -> Value | None:
 
 
 def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Of throughput from the first half of a variant's trials to the other, less what the counts allow. Under open load
-    throughput is that of the arrivals."""
+    """Compares throughput between the first half of a variant's trials and the other, less what the counts allow. Under
+    open load throughput is that of the arrivals."""
     if not isinstance(experiment.load, ClosedLoad):
         return
     for variant in sound_variants(block, experiment):
@@ -79,7 +79,7 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 
 def is_rising(block: Block, experiment: Experiment) -> bool:
-    """Whether a variant became so much faster in its trials that the block does not count."""
+    """Tells whether a variant became so much faster in its trials that the block does not count."""
     return not all(TREND.passes(value) for value in _trend(block, experiment))
 
 

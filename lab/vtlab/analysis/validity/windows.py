@@ -22,7 +22,7 @@ LEAST_ROUNDS, QUEUED = 2, 2.0
 
 
 def _long_enough(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """One value of each variant: of the first window that is too short, if one is."""
+    """Yields one value for each variant: that of the first window that is too short, if one is."""
     for variant in experiment.variants:
         late = next((t for t in (*block.warmup, *block.trials) if t.variant == variant and answered_late(t)), None)
         if late is None:
@@ -43,9 +43,9 @@ def _enough(trial: Trial, experiment: Experiment) -> Value | None:
 
 
 def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Rounds of a user in each window, where the experiment says nothing of them (``load.round``) and a request takes
-    about as long as alone. Where it waits for others the service is busy throughout, and a part of a round counts
-    right."""
+    """Counts the rounds of a user in each window, where the experiment says nothing of them (``load.round``) and a
+    request takes about as long as alone. Where it waits for others the service is busy throughout, and a part of a
+    round counts right."""
     load = experiment.load
     if not isinstance(load, ClosedLoad) or load.round:
         return

@@ -36,7 +36,7 @@ def throughput_over_users(curve: Curve, variants: Sequence[str]) -> Markup:
     for slot, variant in enumerate(variants):
         law = [(x(users), y(rate)) for users, rate in curves.bounds(curve.points, variant)]
         drawn += [path(law, f"law v{slot}")] if law else []
-        measured = [(p, (x(p.users), y(p.throughput))) for p in curve.of(variant) if p.throughput > 0]
+        measured = [(p, (x(p.users), y(p.throughput))) for p in curve.points_of(variant) if p.throughput > 0]
         drawn.append(path([at for _, at in measured], f"line v{slot}"))
         for point, at in measured:
             tip = f"{variant}, {point.users:,} users: {figures.rate(point.throughput)}"

@@ -52,9 +52,8 @@ def check(
         asking_call = replace(call, origin=origin)
         asking_call.document.unlink(missing_ok=True)
         variants = list(asking_call.targets)
-        process = run(
-            asking_call, k6.preflight_variables(variants), preflight.longest_seconds(experiment, len(variants))
-        )
+        seconds = preflight.longest_seconds(experiment, len(variants))
+        process = run(asking_call, k6.preflight_variables(variants), seconds)
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:

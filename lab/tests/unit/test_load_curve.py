@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import builders, golden_files
+from tests.support import golden_files, recorded
 from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
@@ -255,7 +255,7 @@ def test_where_the_load_generator_was_at_its_end_the_level_before_it_is_chosen()
 
 
 def search_experiment() -> Experiment:
-    return builders.experiment(load={"model": "closed", "users": 64}, expected=None)
+    return recorded.experiment(load={"model": "closed", "users": 64}, windows={"measure": "30s"}, expected=None)
 
 
 @pytest.mark.parametrize(
@@ -419,25 +419,25 @@ def test_a_curve_without_an_answer_has_no_picture() -> None:
 
 
 def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks() -> None:
-    run = builders.run(blocks=3)
+    run = recorded.run(blocks=3)
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
-    line = decision_sentence(builders.analysed(with_curve))
+    line = decision_sentence(recorded.analysed(with_curve))
     assert line is not None
     parted, _, measured = line.partition(" At 64 users ")
     assert parted == "Up to about 4 users no clear difference, from about 8 on virtual serves more."
     assert re.fullmatch(
         r"virtual serves (at least )?[\d.]+ times as much \([\d.]+ to [\d.]+, 3 blocks\)\."
-        r" Limited then by the load \(1,000 users\)\.",
+        r" Limited then by the load \(20 users\)\.",
         measured,
     ), measured
-    assert decision_sentence(builders.analysed(run)) is None
+    assert decision_sentence(recorded.analysed(run)) is None
 
 
 @pytest.mark.parametrize("verdict", ["equivalent", "inconclusive"])
 def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant(verdict: Any) -> None:
-    run = builders.run(blocks=3)
+    run = recorded.run(blocks=3)
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
-    analysis = builders.analysed(with_curve)
+    analysis = recorded.analysed(with_curve)
     primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
     line = decision_sentence(analysis)
@@ -452,13 +452,13 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
 
 
 def test_where_more_users_show_another_outcome_the_decision_says_how_to_measure_there() -> None:
-    run = builders.run(blocks=3)
+    run = recorded.run(blocks=3)
     # CPU-bound: a single user keeps it busy. The blocks have 4 users.
     platform = {1: 320.0, 2: 380.0, 4: 460.0, 8: 460.0, 16: 450.0, 32: 350.0, 64: 340.0}
     virtual = {1: 320.0, 2: 380.0, 4: 460.0, 8: 460.0, 16: 450.0, 32: 450.0, 64: 450.0}
     levels = points(list(platform), {"platform": platform.__getitem__, "virtual": virtual.__getitem__})
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(levels)}))
-    analysis = builders.analysed(with_curve)
+    analysis = recorded.analysed(with_curve)
     primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, "equivalent"
     line = decision_sentence(analysis)

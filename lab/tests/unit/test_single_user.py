@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.phases import bound_of, measured, users, window
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured, Phases
@@ -61,7 +61,7 @@ def drawn(
     light = [lit(variant, exp, random, rate, seconds) for rate in rates]
     server = {"cpu_cores": 0.05 * share, "capacity_tomcat-threads": 200.0 if variant == "platform" else None}
     trials = [window(variant, round(share * random.poisson(200 * 10)), 10, exp, **server) for _ in range(2)]
-    return Measured(exp, variant, [Phases(trials, single, light, [builders.instance(variant, exp=exp)])])
+    return Measured(exp, variant, [Phases(trials, single, light, [recorded.instance(variant)])])
 
 
 @pytest.mark.parametrize(("rates", "seconds"), [((60.0, 60.0, 60.0), 1.0), (PLANNED, 0.7)])
@@ -87,7 +87,7 @@ def test_requests_alone_that_are_alike_are_not_mixed_with_light_load() -> None:
     m = measured("platform", (5998, 30, {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0}), cpu=0.00034)
     before = bound_of(m, "tomcat-threads")
     for trial in m.light:
-        trial.latency = builders.latency(trial.ok, 3.0)
+        trial.latency = recorded.latency(trial.ok, 3.0)
     assert bound_of(m, "tomcat-threads") == before
 
 
@@ -97,7 +97,7 @@ def test_where_few_are_in_flight_only_the_smaller_light_rate_counts() -> None:
     for trial, share in zip(m.single, (0.7, 1.0, 1.3), strict=True):
         trial.server["service_time"] = trial.latency.mean = 0.01 * share
     for trial in m.light:
-        trial.latency = builders.latency(trial.ok, 0.01 if trial.rate == 20 else 0.05)
+        trial.latency = recorded.latency(trial.ok, 0.01 if trial.rate == 20 else 0.05)
     assert bound_of(m, "tomcat-threads").service_demand == pytest.approx(0.01, rel=0.05)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.model.records import Trial
 from vtlab.planning import dump_schedule
 from vtlab.planning.load_call import AS_PLANNED, CallPacing
@@ -14,14 +14,14 @@ from vtlab.planning.load_call import AS_PLANNED, CallPacing
 
 def trial(in_flight: float, window: float = 5.0) -> Trial:
     """A trial with so many requests in flight, each for a second."""
-    shown = builders.trial()
+    shown = recorded.trial()
     latency = shown.latency.model_copy(update={"mean": 1.0})
     end = shown.start + round(1000 * window)
     return shown.model_copy(update={"throughput": in_flight, "latency": latency, "end": end})
 
 
 def window(in_flight: float, cpu: float = 1.0, planned: CallPacing = AS_PLANNED) -> float:
-    exp = builders.experiment(windows={"measure": "5s"}, limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
+    exp = recorded.experiment(windows={"measure": "5s"}, limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
     return dump_schedule.window_seconds(dump_schedule.pace_for_dumps(planned, exp, [trial(in_flight)]), exp, "virtual")
 
 
@@ -44,8 +44,8 @@ def test_a_window_has_room_for_ten_dumps(in_flight: float, cpu: float, seconds: 
 def test_windows_are_never_shorter_than_those_of_the_trials() -> None:
     longer = trial(1000, window=60.0)
     as_long = CallPacing(seed=7, measure=60_000)
-    assert dump_schedule.pace_for_dumps(as_long, builders.experiment(), [longer]) == as_long
-    assert dump_schedule.pace_for_dumps(as_long, builders.experiment(), []) == as_long
+    assert dump_schedule.pace_for_dumps(as_long, recorded.experiment(), [longer]) == as_long
+    assert dump_schedule.pace_for_dumps(as_long, recorded.experiment(), []) == as_long
 
 
 @given(st.floats(0.0001, 10), st.floats(0.05, 64), st.floats(1, 100))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.cli_call import call
 from tests.support.experiments import STUB, STUB_SERVICE
 from vtlab.analysis import asserts
@@ -36,11 +36,11 @@ def old(tmp_path: Path) -> Path:
 
 
 def added(old: Path, exp: Experiment | None = None) -> Experiment:
-    return extra_variants.with_extra_variants(exp or builders.experiment(), [f"jar={old}"])
+    return extra_variants.with_extra_variants(exp or recorded.experiment(), [f"jar={old}"])
 
 
 def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path) -> None:
-    exp = builders.experiment(
+    exp = recorded.experiment(
         load={"model": "closed", "users": 1000, "round": {"platform": "5s"}},
         windows={"measure": "5s", "measure_by_variant": {"platform": "20s"}},
         properties={"platform": {"threads": "platform", "settings": {"A": "1"}}},
@@ -78,7 +78,7 @@ def test_a_jar_without_a_name_of_its_own_is_refused(tmp_path: Path, jar: str) ->
 
 
 def test_anything_else_is_refused(old: Path) -> None:
-    exp = builders.experiment()
+    exp = recorded.experiment()
     for text, words in (("old.jar", "no such variant"), ("jar=", "no such variant"), ("jar=x", "no such file")):
         with pytest.raises(BadInput, match=words):
             extra_variants.with_extra_variants(exp, [text])
@@ -93,7 +93,7 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
     (tmp_path / "made").touch()
     archives.put(tmp_path / "made", new, java)
     service = SERVICE.model_copy(update={"directory": str(tmp_path)})
-    exp = builders.experiment()
+    exp = recorded.experiment()
     cached = f"-XX:AOTCache={tmp_path / 'new.aot'}"
     with Ledger(tmp_path) as ledger:
 
@@ -133,7 +133,7 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
+    folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     monkeypatch.setattr(tools, "find_java", lambda *_, **__: tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor"))
     done = call("resume", folder)
     assert (done.code, "java was 25.0.1" in done.err) == (2, True), done
@@ -141,10 +141,10 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
 
 
 def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
-    stub = added(old, builders.experiment(service=str(STUB_SERVICE)))
+    stub = added(old, recorded.experiment(service=str(STUB_SERVICE)))
     with pytest.raises(BadInput, match="the service stub is no jar"):
         builds.other_builds(stub, load(STUB_SERVICE))
-    assert builds.other_builds(builders.experiment(), load(STUB_SERVICE)) == {}
+    assert builds.other_builds(recorded.experiment(), load(STUB_SERVICE)) == {}
     gone = added(old)
     old.unlink()
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
@@ -178,7 +178,7 @@ def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Pa
 def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
     addition: str, name: str, threads: str, java: int | None, settings: dict[str, str]
 ) -> None:
-    exp = builders.experiment(
+    exp = recorded.experiment(
         load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}},
         expected=None,
         windows={"measure": "5s", "measure_by_variant": {"virtual": "10s"}},
@@ -196,7 +196,7 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
 
 def test_an_addition_keeps_what_its_base_has() -> None:
     of_base = {"threads": "virtual", "java": 25, "settings": {"A": "1"}, "jvm_flags": ["-XX:+UseZGC"]}
-    exp = builders.experiment(properties={"virtual": of_base})
+    exp = recorded.experiment(properties={"virtual": of_base})
     more = extra_variants.with_extra_variants(exp, ["env:B=2", "java=21"])
     with_b, on_21 = more.properties_of("virtual-b-2"), more.properties_of("virtual-jdk21")
     assert (with_b.java, with_b.settings, with_b.jvm_flags) == (25, {"A": "1", "B": "2"}, ["-XX:+UseZGC"])
@@ -208,6 +208,6 @@ def test_an_addition_keeps_what_its_base_has() -> None:
 )
 def test_what_is_no_addition_names_those_that_are(addition: str) -> None:
     with pytest.raises(BadInput) as caught:
-        extra_variants.with_extra_variants(builders.experiment(), [addition])
+        extra_variants.with_extra_variants(recorded.experiment(), [addition])
     assert addition in caught.value.message
     assert extra_variants.KINDS in caught.value.fix
