@@ -25,8 +25,8 @@ help: ## Show what there is to make
 compare: setup ## The main job: a service that waits, and one behind a pool: does it gain from virtual threads here?
 	$(VTLAB) run blocking behind-a-pool $(if $(BLOCKS),--blocks $(BLOCKS))
 
-jmh: setup ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001)
-	$(VTLAB) jmh
+jmh: step-jmh ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001); JMH="its options"
+	cd lab && ../$(PYTHON) -m maintain.jmh $(JMH)
 
 up: ## The lab on a Kubernetes: TARGET=kind, minikube, current or embedded; what is there if not given
 	@e2e/up $(or $(TARGET),auto)
@@ -102,12 +102,13 @@ vtlab: ## vtlab alone, for runs on Kubernetes
 
 # One step of the set-up each. What does not depend on each other runs at once, but for Maven's steps: Maven does not
 # lock its local repository.
-STEPS := agent app foreign mariadb k6 prometheus promtool helm actionlint modules browser
+STEPS := agent app jmh foreign mariadb k6 prometheus promtool helm actionlint modules browser
 .PHONY: $(addprefix step-,$(STEPS))
 $(addprefix step-,$(STEPS)): step-%: vtlab
 	@$(SETUP) $*
 step-app: step-agent
-step-foreign step-mariadb: step-app
+step-jmh step-foreign step-mariadb: step-app
+step-foreign: | step-jmh
 step-mariadb: | step-foreign
 step-promtool: | step-prometheus
 

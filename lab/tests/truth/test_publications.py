@@ -12,12 +12,11 @@ import pytest
 
 from tests.support.lab_call import only, vtlab
 from tests.support.privileges import needs_root
-from vtlab import reproductions
 from vtlab.analysis import verdict
-from vtlab.model import experiment_files
 from vtlab.model.verdict import Bottleneck
-from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.runs import store
+from vtlab.runs.reproduce import experiments_by_publication
 
 pytestmark = [pytest.mark.timeout(1200), needs_root]
 
@@ -78,8 +77,7 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "run-cpu": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
     "run-io": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
 }
-EVERY = resolve(experiment_files.names(EXPERIMENTS))
-PUBLISHED = [planned.name for of in reproductions.publications(EVERY).values() for planned in of]
+PUBLISHED = [experiment.name for experiments in experiments_by_publication().values() for experiment in experiments]
 
 
 def direction(ratio: float | None) -> Direction:

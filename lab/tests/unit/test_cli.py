@@ -17,7 +17,7 @@ from vtlab.errors import Interrupted
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
 COMMANDS = (
-    *("run", "aa", "reproduce", "resume", "report", "compare", "history", "prometheus", "list", "doctor", "jmh"),
+    *("run", "aa", "reproduce", "resume", "report", "compare", "history", "prometheus", "list", "doctor"),
     "tools",
     "simulate",
 )

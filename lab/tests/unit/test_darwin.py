@@ -173,7 +173,7 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
     assert (folder / "report.html").is_file()
 
 
-@pytest.mark.parametrize("command", [("run", "blocking"), ("try", "app.jar", "GET /"), ("jmh",)], ids=lambda c: c[0])
+@pytest.mark.parametrize("command", [("run", "blocking"), ("try", "app.jar", "GET /")], ids=lambda c: c[0])
 def test_what_would_run_on_the_machine_is_refused(mac: Mac, tmp_path: Path, command: tuple[str, ...]) -> None:
     refused = mac(*command, "--results", tmp_path)
     assert (refused.code, refused.out) == (3, "")

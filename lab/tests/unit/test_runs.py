@@ -27,7 +27,7 @@ from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
 from vtlab.runs.report import describe_noise, refuse_invalid, report_runs
-from vtlab.services.companions import database
+from vtlab.services.companions import database, mariadb
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
@@ -133,6 +133,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     find = tools.find_java
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java if wanted == "21" else find(wanted))
+    monkeypatch.setattr(mariadb, "can_be_fetched", lambda: False)
     monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     experiment = recorded.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})

@@ -33,7 +33,12 @@ INPUTS = (
 TOOLS = ("helm", "vale", "actionlint", "browser")
 BASH = shutil.which("bash") or "/bin/bash"
 BUILT = ("agent", "app", *FOREIGN)
-STAMPS = (".venv/.stamp", "k6/node_modules/.stamp", *(f"{folder}/target/.stamp" for folder in BUILT))
+STAMPS = (
+    ".venv/.stamp",
+    "k6/node_modules/.stamp",
+    "app/target/.jmh.stamp",
+    *(f"{folder}/target/.stamp" for folder in BUILT),
+)
 
 
 @pytest.fixture
@@ -44,7 +49,7 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(REPOSITORY / name, tmp_path / name)
     for folder in BUILT:
         (tmp_path / folder / "src/main").mkdir(parents=True)
-    (tmp_path / "app/src/test/java/lab/virtualthreads/fanout").mkdir(parents=True)
+    (tmp_path / "agent/src/shared-test").mkdir()
     (tmp_path / "k6").mkdir()
     (tmp_path / "k6/package-lock.json").write_text("{}", encoding="utf-8")
     (tmp_path / "bin").mkdir()
@@ -59,7 +64,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_an_unknown_step_is_refused_with_the_known_ones(checkout: Path, step: str) -> None:
     result = setup(checkout, step)
     assert result.returncode == 2
-    assert result.stderr.startswith("usage: lab/setup STEP, or java COMMAND...; the steps: vtlab agent app")
+    assert result.stderr.startswith("usage: lab/setup STEP, or java COMMAND...; the steps: vtlab agent app jmh")
 
 
 def test_make_runs_every_step_that_the_tests_need(checkout: Path) -> None:
@@ -117,7 +122,7 @@ def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["vtlab", "agent", "app", "foreign", "mariadb", "k6", "prometheus", "promtool", "modules", *TOOLS]
+    "step", ["vtlab", "agent", "app", "jmh", "foreign", "mariadb", "k6", "prometheus", "promtool", "modules", *TOOLS]
 )
 def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
     finish(checkout)

@@ -221,12 +221,12 @@ def test_a_missing_mariadb_names_both_ways_out(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(tools.platform, "machine", lambda: "x86_64")
     with pytest.raises(PrerequisiteMissing, match="mariadbd does not exist") as error:
         tools.find_mariadb()
-    assert error.value.fix.startswith("make setup, or ")
+    assert error.value.fix.startswith("lab/setup mariadb, or ")
     assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
     monkeypatch.setattr(tools.platform, "machine", lambda: "aarch64")
     with pytest.raises(PrerequisiteMissing, match="for Linux x86_64 only, this is Linux aarch64") as error:
         tools.find_mariadb()
-    assert "make setup" not in error.value.fix
+    assert "lab/setup" not in error.value.fix
     assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
 
 

@@ -23,6 +23,7 @@ from vtlab.model.inspection import Inspection
 from vtlab.model.service_file import RequestLines, TryInput, TryOptions
 from vtlab.planning.try_experiment import experiment_of
 from vtlab.services import discovery, from_jar, inspection, process
+from vtlab.services.companions import companion_services
 from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.services.resolve import resolve_service
 
@@ -105,6 +106,8 @@ def _started(jar: Path, settings: TryOptions, root: Path, otherwise: str) -> Ite
     experiment = experiment_of(call).model_copy(update={"settings": discovery.EXPOSED})
     service = resolve_service(experiment)
     variant, java = experiment.variants[0], tools.find_java()
+    # A database may have to be fetched first.
+    companion_services.versions(experiment.needs)
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
     with tempfile.TemporaryDirectory() as folder, process_ledger.open_exclusive(root) as ledger:
         companions = CompanionServices(Path(folder), java, ledger)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from vtlab import reproductions
 from vtlab.commands import options
 from vtlab.commands.options import (
     ROOT,
@@ -18,6 +17,14 @@ from vtlab.commands.options import (
 )
 from vtlab.commands.output import console
 from vtlab.errors import LabError
+from vtlab.report.pages import reproductions
+from vtlab.runs.reproduce import (
+    PRECISION,
+    measure_publications,
+    publication_numbers,
+    read_reproductions,
+    write_reproductions,
+)
 
 
 def reproduce(
@@ -39,21 +46,16 @@ def reproduce(
     if again:
         folder = again.resolve()
     else:
-        numbers = reproductions.numbered(names or [])
-        call = replace(
-            options.run_options(1 if quick else None, seed, root, no_cpu_limit=False),
-            precision=reproductions.PRECISION,
-        )
-        folder, failed = reproductions.run(numbers, call, quick=quick, as_published=published, console=shown)
-    reproduced = reproductions.read(folder)
-    reproductions.write(folder, reproduced)
+        numbers = publication_numbers(names or [])
+        call = replace(options.run_options(1 if quick else None, seed, root, no_cpu_limit=False), precision=PRECISION)
+        folder, failed = measure_publications(numbers, call, as_published=published, console=shown)
+    variants = read_reproductions(folder)
+    write_reproductions(folder, variants)
     if as_json:
-        print(reproductions.document(reproduced), end="")
+        print(reproductions.json_document(variants), end="")
     else:
         shown.print()
-        Console().print(reproductions.tables(reproduced))
-        if reproduced.lacks_jmh:
-            shown.print("\n001: the rows of JMH are missing here; make jmh measures them alone", highlight=False)
+        Console().print(reproductions.terminal_tables(variants))
         shown.print(f"\ntables: {folder / 'reproductions.md'}", highlight=False)
     if failed:
         raise failed

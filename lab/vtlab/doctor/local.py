@@ -32,7 +32,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         _cores(),
         _room(root),
         check("no other run", lambda: _idle(root)),
-        _needed("database", lambda: companion_services.database_version(), "that need a database"),
+        _needed("database", companion_services.describe_database, "that need a database"),
         _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
         *(_for_checkout() if shipped.IS_CHECKOUT else []),
     ]

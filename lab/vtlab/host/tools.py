@@ -45,6 +45,7 @@ _VERSIONS = {
 }
 _PLACES = ("/usr/lib/jvm/*", "/opt/*jdk*")
 _SDKMAN = ".sdkman/candidates/java/*"
+_MACHINE_OF_MARIADB = "Linux x86_64"
 
 
 @dataclass(frozen=True)
@@ -178,15 +179,25 @@ def version_of(name: str, path: Path) -> str | None:
     return match[1] if match else None
 
 
+def mariadb_path() -> Path:
+    """Returns where the set-up puts its MariaDB server."""
+    return shipped.ROOT / ".tools" / "mariadb" / "bin" / "mariadbd"
+
+
+def has_mariadb_for_machine() -> bool:
+    """Checks whether the set-up has a MariaDB for this machine."""
+    return _machine() == _MACHINE_OF_MARIADB
+
+
 def find_mariadb() -> Tool:
     """Finds the MariaDB server that the set-up fetched; its files are in ``share`` beside its ``bin``."""
-    path = shipped.ROOT / ".tools" / "mariadb" / "bin" / "mariadbd"
+    path = mariadb_path()
     if not path.is_file():
-        machine = f"{platform.system()} {platform.machine()}"
-        if machine != "Linux x86_64":
-            what = f"no database: the set-up has a MariaDB for Linux x86_64 only, this is {machine}"
+        if not has_mariadb_for_machine():
+            what = f"no database: the set-up has a MariaDB for {_MACHINE_OF_MARIADB} only, this is {_machine()}"
             raise PrerequisiteMissing(what, OWN_DATABASE)
-        raise PrerequisiteMissing(f"no database: {path} does not exist", in_checkout(f"{SETUP}, or ") + OWN_DATABASE)
+        fix = in_checkout("lab/setup mariadb, or ") + OWN_DATABASE
+        raise PrerequisiteMissing(f"no database: {path} does not exist", fix)
     output = _output([str(path), "--no-defaults", "--version"])
     match = re.search(r"Ver (\d[\w.+-]*)", output)
     if match is None:
@@ -206,6 +217,10 @@ def versions(java: str | None = None) -> dict[str, str]:
         "k6": find_k6().version,
         "prometheus": find_prometheus().version,
     }
+
+
+def _machine() -> str:
+    return f"{platform.system()} {platform.machine()}"
 
 
 def _find(name: str, least: tuple[int, ...]) -> Tool:

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import jmh
 from vtlab.analysis import verdict
 from vtlab.analysis.statistics import paired
 from vtlab.errors import InvalidRun
 from vtlab.model.run import Analysis
-from vtlab.report import jmh_table
 from vtlab.report.pages import html, junit, markdown, terminal
 from vtlab.report.words import block_counts, hints
 from vtlab.runs import store
@@ -45,13 +43,10 @@ def report_runs(folder: Path, console: Console) -> list[Analysis]:
 
 
 def write_files(folder: Path, analyses: Sequence[Analysis]) -> None:
-    """Writes ``report.html``, ``report.md`` and ``junit.xml`` into ``folder``; the same analyses give the same bytes.
-    What JMH measured is in the first two, too, if its file is in ``folder``."""
+    """Writes ``report.html``, ``report.md`` and ``junit.xml``; the same analyses give the same bytes."""
     compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
-    file = folder / jmh.FILE
-    others = {jmh_table.BENCHMARK: jmh_table.benchmark(jmh.read(file))} if file.is_file() else {}
     for name, render in (("report.html", html.render), ("report.md", markdown.render)):
-        store.write_atomic(folder / name, render(compared, others))
+        store.write_atomic(folder / name, render(compared))
     store.write_atomic(folder / "junit.xml", junit.render(analyses))
 
 

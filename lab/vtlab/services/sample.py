@@ -93,14 +93,3 @@ def train(java: Java, say: Callable[[str], None]) -> None:
         ) from None
     finally:
         made.unlink(missing_ok=True)
-
-
-def find_benchmark() -> str:
-    """Finds the class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not
-    built."""
-    target = shipped.ROOT / "app" / "target"
-    classes, libraries = target / "test-classes", target / "jmh.classpath"
-    if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():
-        message = f"the JMH benchmark is not built: {libraries} or {classes} lacks it"
-        raise PrerequisiteMissing(message, in_checkout(SETUP) or _ELSEWHERE)
-    return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])

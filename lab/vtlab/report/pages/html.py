@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtlab.model.run import Analysis
 from vtlab.report.pages import template
 from vtlab.report.parts import provenance, time_split
 from vtlab.report.parts.cpu_limits import limit_groups
-from vtlab.report.parts.part import Table
 from vtlab.report.parts.sections import Section, sections
 from vtlab.report.parts.verdict_card import verdict_card
 from vtlab.report.words import figures, labels
@@ -28,8 +27,8 @@ class Evidence:
     commit: str
 
 
-def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = None) -> str:
-    """Renders the report of one or more runs; verdicts first. ``others``: tables that belong to no run, by title."""
+def render(analyses: Sequence[Analysis]) -> str:
+    """Renders the report of one or more runs; verdicts first."""
     names = list(dict.fromkeys(a.verdict.experiment for a in analyses))
     return template.fill(
         "report.html.j2",
@@ -38,7 +37,6 @@ def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = No
         cards=[verdict_card(a) for a in analyses],
         times_caption=time_split.CAPTION,
         groups=limit_groups(analyses),
-        others=others or {},
         runs=[_evidence(a) for a in analyses],
         glossary=GLOSSARY,
     )

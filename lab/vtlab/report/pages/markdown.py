@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
@@ -24,14 +24,11 @@ from vtlab.report.words.headline import headline, label
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
-def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = None) -> str:
-    """Renders the report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes.
-    ``others``: tables that belong to no run, by title."""
+def render(analyses: Sequence[Analysis]) -> str:
+    """Renders the report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes."""
     parts = ["# Should this service turn virtual threads on?", ""]
     parts += _table(["experiment", "decision", "verdict", "ratio", "interval", "blocks"], [_row(a) for a in analyses])
     parts += [line for analysis in analyses for line in _assertions(analysis)]
-    for title, other in (others or {}).items():
-        parts += ["", *_folded(escaped(title), [other])]
     for analysis in analyses:
         parts += ["", *_run(analysis)]
     return "\n".join(parts) + "\n"

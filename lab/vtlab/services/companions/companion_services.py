@@ -15,7 +15,7 @@ from vtlab.host.tools import Java
 from vtlab.host.wait import TimedOut, wait_until
 from vtlab.model.service import Need, Service, ServiceDependency
 from vtlab.services import sample
-from vtlab.services.companions import database, downstream
+from vtlab.services.companions import database, downstream, mariadb
 from vtlab.services.companions.database import Database
 from vtlab.services.companions.downstream import Downstream
 
@@ -27,11 +27,13 @@ _DEPENDENCY_ROLE = "what the service needs"
 
 
 def versions(needs: Sequence[str]) -> dict[str, str]:
-    """Returns the versions of what an experiment needs; PrerequisiteMissing for the first that cannot be had, BadInput
-    for one of the user's own that makes no sense."""
+    """Returns the versions of what an experiment needs, and fetches a MariaDB where that is missing.
+
+    PrerequisiteMissing for the first that cannot be had, BadInput for one of the user's own that makes no sense.
+    """
     versions = {}
     if "database" in needs:
-        versions["database"] = database_version()
+        versions["database"] = _database_version()
     if "downstream" in needs:
         # vtlab's own one is the app.
         url = downstream.from_environment()
@@ -43,10 +45,17 @@ def versions(needs: Sequence[str]) -> dict[str, str]:
     return versions
 
 
-def database_version() -> str:
-    """Returns the version of the user's own database, else of vtlab's. Errors as of ``versions``."""
+def _database_version() -> str:
+    """Returns the version of the user's own database, else of vtlab's."""
     access = database.from_environment()
-    return database.version_of(access) if access else tools.find_mariadb().version
+    return database.version_of(access) if access else mariadb.find_or_fetch().version
+
+
+def describe_database() -> str:
+    """Describes the database of experiments that need one, and fetches none. Errors as of ``versions``."""
+    if database.from_environment() is None and mariadb.can_be_fetched():
+        return "MariaDB: fetched when an experiment needs it first"
+    return _database_version()
 
 
 class CompanionServices:
