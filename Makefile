@@ -110,8 +110,6 @@ step-app: step-agent
 step-jmh step-foreign step-mariadb: step-app
 step-foreign: | step-jmh
 step-mariadb: | step-foreign
-# Go compiles its standard library once where the builds follow each other.
-step-prometheus: | step-k6
 step-promtool: | step-prometheus
 
 wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside the checkout
