@@ -126,7 +126,7 @@ class Service(BaseModel):
 
     @property
     def jar_path(self) -> Path | None:
-        """Where the jar is; None for a service without one."""
+        """Path of the jar; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
     def with_absolute_directory(self, file: Path) -> Service:
