@@ -193,11 +193,11 @@ def activity_of(thread: Thread) -> Doing:
         return Doing("wait", "a carrier")
     if thread.waits_for_admission:
         return Doing("server-queue", "Jetty's threads.max")
-    activity, what = _activity(thread)
+    activity, purpose = _activity(thread)
     outside = [frame for frame in thread.stack if not frame.is_of_jdk] or [thread.stack[0]]
     line = next((frame for frame in outside if frame.is_of_service), outside[0])
-    is_unnamed = activity in ("lock", "wait") and (what == _UNKNOWN or (what != _CLIENT and line.starts(_SERVER)))
-    return Doing(activity, f"{what} at {line}" if what else str(line), thread.runs_a_task, is_unnamed)
+    is_unnamed = activity in ("lock", "wait") and (purpose == _UNKNOWN or (purpose != _CLIENT and line.starts(_SERVER)))
+    return Doing(activity, f"{purpose} at {line}" if purpose else str(line), thread.runs_a_task, is_unnamed)
 
 
 def _idle_threads(dumps: Sequence[Sequence[Thread]]) -> float | None:

@@ -41,9 +41,9 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         # Of a single cycle the load tells, not the CPU.
         if not warm_up.state.gains:
             continue
-        known = all(gain.cpu is not None for gain in warm_up.state.gains)
+        is_known = all(gain.cpu is not None for gain in warm_up.state.gains)
         reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
-        yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
+        yield Value(0 if is_known else None, "every cycle" if is_known else NOT_MEASURED, reason, variant)
 
 
 def _jit(trial: Trial, experiment: Experiment) -> Value | None:
