@@ -202,7 +202,7 @@ class VariantProcess:
 
     @property
     def url(self) -> str:
-        """Where k6 sends its requests."""
+        """Address to which k6 sends its requests."""
         return f"{'https' if self.is_tls else 'http'}://{ports.HOST}:{self.server.port}"
 
     @property
@@ -212,12 +212,12 @@ class VariantProcess:
 
     def end(self) -> str | None:
         """Describes how it ended, in words that complete "it fails: …"; None while it runs."""
-        how = self.process.exit_description()
-        return None if how is None else self._reason(self.process) or f"it ended with {how}"
+        exit_reason = self.process.exit_description()
+        return None if exit_reason is None else self._reason(self.process) or f"it ended with {exit_reason}"
 
     @property
     def pins(self) -> bool:
-        """Whether its JVM, of before Java 24, pins virtual threads that wait in ``synchronized``."""
+        """Tells whether the JVM is older than Java 24: it pins virtual threads that wait in ``synchronized``."""
         java = self.launch.javas.get(self.variant)
         return java is not None and java.major < 24
 
@@ -303,7 +303,7 @@ class VariantProcess:
 
 
 class WrongPort(BlockFault):
-    """A service listens on another port than it was told."""
+    """Fault: a service listens on another port than the one it was given."""
 
 
 def ready_within(service: Service) -> float:

@@ -45,7 +45,7 @@ def service() -> Service:
 
 
 def jvm_flags() -> list[str]:
-    """Reads the flags of every JVM of it, without the heap, which is a limit of the experiment."""
+    """Reads the flags of each of the sample's JVMs, without the heap, which is a limit of the experiment."""
     lines = (shipped.ROOT / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
