@@ -87,8 +87,8 @@ def window_pacing(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial
     )
     planned = max(units.seconds(experiment.window_of(variant)) for variant in experiment.variants)
     window = max(planned, min(LONGEST_WINDOW, arriving.window()))
-    shown = arriving.overload(window) if window < arriving.window() else None
-    return CallPacing(measure=math.ceil(1000 * window) if window > planned else None, shown_overload=shown)
+    overload = arriving.overload(window) if window < arriving.window() else None
+    return CallPacing(measure=math.ceil(1000 * window) if window > planned else None, shown_overload=overload)
 
 
 def _root(function: Callable[[float], float], most: float) -> float:
