@@ -6,7 +6,7 @@ from vtlab.model.records import Instance
 
 
 def list_suffix(instance: Instance) -> str:
-    """Ends a list of what a JVM is: ``, classes from app.aot``; empty where it was told of none."""
+    """Ends a list of what a JVM is: ``, classes from app.aot``; empty where it has none."""
     archives = instance.class_archives or {}
     used = [name for name, is_used in archives.items() if is_used]
     text = f", classes from {' and '.join(used)}" if used else ""
