@@ -120,8 +120,8 @@ def private_of(workload: Workload) -> dict[str, Any]:
 
 def environment_of(names: Sequence[str]) -> dict[str, Any]:
     """Returns the variables that a user's script reads, as private parts; empty where none is set."""
-    known = variables.known()
-    values = {name: known[name] for name in names if name in known}
+    available = variables.known()
+    values = {name: available[name] for name in names if name in available}
     return {"environment": values} if values else {}
 
 
