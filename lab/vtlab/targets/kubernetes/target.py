@@ -216,10 +216,10 @@ def _meters_of_agent(figures: Figures) -> list[Meters]:
 
 def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, version: str) -> None:
     """Raises BadInput when a variant that is made by its JDK runs on another."""
-    wanted = experiment.properties_of(name).java
-    if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
+    expected = experiment.properties_of(name).java
+    if expected is not None and re.split(r"\D", version)[0] != str(expected):
         raise BadInput(
-            f"{name}: it runs on Java {version}, the experiment says {wanted}",
+            f"{name}: it runs on Java {version}, the experiment says {expected}",
             "leave java out of properties: copies have one image"
             if ref.copying
             else "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),
