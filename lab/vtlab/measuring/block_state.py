@@ -1,4 +1,4 @@
-"""The state of a block that is being measured: what is measured of it so far, and which variants still take part."""
+"""State of a block under measurement: its phases so far, and the variants that still take part."""
 
 from __future__ import annotations
 

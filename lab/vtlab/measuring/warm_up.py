@@ -197,9 +197,9 @@ class WarmUp:
         state.pacing = pacing = round_pacing.pacing(state.experiment, state.seed, warmed)
         if pacing.measure is None and pacing.shown_overload is None:
             return
-        shown = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
+        overload = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
         length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
-        state.say(f"windows{length} show an overload from {units.percent(shown)} on")
+        state.say(f"windows{length} show an overload from {units.percent(overload)} on")
 
     def _is_steady(self, variant: str) -> bool:
         warm_up = steady_state.warm_up_of(self._state.block, self._state.experiment, variant)
