@@ -1,4 +1,4 @@
-"""What the tests above unit level claim: the table in ``docs/maintainers/tests.md``, made from the tests' sources.
+"""Claims of the tests above unit level: the table in ``docs/maintainers/tests.md``, made from the tests' sources.
 
 A claim is one sentence: the first of a Python test's docstring, the first of the Javadoc of a test class with
 ``@Tag("context")``, the title of a k6 test. Nothing is imported: reading the sources starts nothing.
@@ -27,7 +27,7 @@ _TITLE = re.compile(r"^ *test\(\s*(['\"`])(?P<title>.*?)\1,", re.M | re.S)
 
 @dataclass(frozen=True)
 class Claim:
-    """What one test shows. ``text`` is empty where the test does not say."""
+    """A statement that one test proves. ``text`` is empty where the test has none."""
 
     text: str
     #: Path below the repository and name: ``lab/tests/contract/test_target.py::test_a_whole_block``.

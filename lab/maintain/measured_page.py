@@ -73,7 +73,7 @@ class Measured(BaseModel):
 
     @property
     def key(self) -> tuple[str, str, str, bool]:
-        """What a newer run replaces."""
+        """Key of a result: a newer run with the same key replaces it."""
         return self.experiment, self.limits, self.target, bool(self.noise)
 
 
@@ -127,14 +127,14 @@ def _machine(manifest: Manifest) -> str:
 
 
 def read(repository: Path) -> list[Measured]:
-    """What the file has; nothing where it is not there."""
+    """Reads the results in the file; none where there is no file."""
     path = repository / DATA
     return TypeAdapter(list[Measured]).validate_json(path.read_bytes()) if path.is_file() else []
 
 
-def merge(known: Sequence[Measured], new: Sequence[Measured]) -> list[Measured]:
-    """Both, by experiment, limits and target; the new ones in place of those that they replace."""
-    by_key = {measured.key: measured for measured in [*known, *new]}
+def merge(measured_before: Sequence[Measured], new: Sequence[Measured]) -> list[Measured]:
+    """Merges results by experiment, limits and target; new ones replace known ones."""
+    by_key = {measured.key: measured for measured in [*measured_before, *new]}
     return [by_key[key] for key in sorted(by_key)]
 
 

@@ -1,4 +1,4 @@
-"""What the generated pages have in common: a heading, where they come from, tables."""
+"""Common parts of the generated pages: a heading, a note of their source, tables."""
 
 from __future__ import annotations
 

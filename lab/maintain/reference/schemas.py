@@ -117,8 +117,8 @@ def _type(part: _Schema) -> str:
     if "type" not in part:
         return "any JSON value"
     if part.get("type") == "object":
-        of = part.get("additionalProperties")
-        return f"{_type(of)} by name" if isinstance(of, dict) else "object"
+        values = part.get("additionalProperties")
+        return f"{_type(values)} by name" if isinstance(values, dict) else "object"
     return _scalar(part)
 
 
