@@ -144,7 +144,7 @@ class Service(BaseModel):
 
     @property
     def has_own_databases(self) -> bool:
-        """Tells whether each variant has a database of its own."""
+        """Tells whether each variant has its separate database."""
         return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
 
 
