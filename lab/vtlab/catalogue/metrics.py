@@ -1,4 +1,4 @@
-"""The derived metrics: the rows of ``metrics.toml``, and those that follow from ``resources.toml``.
+"""Derived metrics: the rows of ``metrics.toml``, and the metrics that follow from ``resources.toml``.
 
 * ``vtlab.catalogue.rules`` writes the recording rules and the alerts,
 * ``vtlab.prometheus.queries`` evaluates the metrics over exactly the window of a trial,

@@ -64,7 +64,7 @@ class Resource:
 
     @property
     def hold_error(self) -> MetricName | None:
-        """The metric that says by how much that may be off; None where it is exact."""
+        """Metric of the error of the hold; None where the hold is exact."""
         name = f"{self.hold}_error"
         return cast(MetricName, name) if name in get_args(MetricName) else None
 
