@@ -69,7 +69,7 @@ class Server:
         return f"{self.name} ended with {exit_reason}" + (f": {reason}" if reason else "")
 
     def ready(self) -> bool:
-        """Tells whether it is ready. BlockFault, with the end of its log, when it ended or takes too long."""
+        """Tells whether the server is ready. BlockFault, with the end of its log, when it ended or takes too long."""
         exit_reason = self.exit_description()
         if exit_reason is not None:
             if ports.taken(self.process.last_lines(40)) and not self.fixed and self.attempts < ports.ATTEMPTS:
