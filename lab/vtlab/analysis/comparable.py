@@ -71,7 +71,7 @@ def has_latency(result: VariantResult) -> bool:
 
 
 def is_only_load(limit: Bottleneck) -> bool:
-    """Tells whether nothing but the load limits a variant."""
+    """Tells whether only the load limits a variant."""
     return limit.resource == "load" and not limit.together
 
 

@@ -270,7 +270,7 @@ def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) ->
 
 
 def _other_machine(before: Analysis, after: Analysis) -> str | None:
-    """Says on what the two were measured, where that is not the same."""
+    """Describes in what the machines and targets of the two runs differ; None where they are the same."""
     differing = _differing(_surroundings(before), _surroundings(after))
     return "; ".join(differing) or None
 

@@ -49,7 +49,7 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
 
 
 def _first_failure(block: Block, experiment: Experiment, variant: str) -> Failure:
-    """Returns what failed the variant in a block: the cause of what followed."""
+    """Returns the first failure of the variant in a block: the cause of later ones."""
     return next(failure for failure in failing.failures(block, experiment) if failure.variant == variant)
 
 
@@ -72,7 +72,7 @@ def _explained(measured: Measured) -> Explanation:
 
 
 def _summarise(measured: Measured) -> VariantResult:
-    """Summarises a variant over the blocks in which it did not fail; without any, throughput 0 and nothing is known."""
+    """Summarises a variant over the blocks in which it did not fail; without any: throughput 0, no other figure."""
     throughput = measured.throughput or 0.0
     latency = latency_figures(measured.trials)
     service = weighted_mean(METRICS["service_time"], measured.trials)

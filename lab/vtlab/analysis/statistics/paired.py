@@ -296,7 +296,7 @@ def outcome(low: float | None, high: float | None, better: Better, margin: float
 
 
 def holm_adjusted(p_values: Array) -> Array:
-    """Holm's adjusted p values, in the order given [7]; over the last axis."""
+    """Adjusts p values by Holm's method, in their order [7]; over the last axis."""
     order = np.argsort(p_values, axis=-1, kind="stable")
     remaining = np.arange(p_values.shape[-1], 0, -1)
     raised = np.minimum(1.0, np.take_along_axis(p_values, order, axis=-1) * remaining)
@@ -306,7 +306,7 @@ def holm_adjusted(p_values: Array) -> Array:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p values of the claims of one report [7]. None (no test made) stays None and does not count."""
+    """Adjusts the p values of a report's claims (Holm [7]). None (no test made) stays None and does not count."""
     tested = [(i, p) for i, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
     if tested:

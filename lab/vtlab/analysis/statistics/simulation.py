@@ -1,4 +1,4 @@
-"""Simulated runs with realistic noise, and what the statistics make of them (``vtlab simulate``).
+"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab simulate``).
 
 The noise of a trial's throughput, on the log scale (standard deviations in ``Noise``): what the machine does to a
 block (both variants alike), a drift within it, an effect of each JVM (compilation, layout), correlated noise from trial
@@ -220,7 +220,7 @@ def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -
 
 
 def chunks(runs: int) -> Iterator[int]:
-    """Yields the sizes of the parts in which so many runs are simulated."""
+    """Yields the sizes of the parts in which the runs are simulated."""
     for begin in range(0, runs, CHUNK):
         yield min(CHUNK, runs - begin)
 

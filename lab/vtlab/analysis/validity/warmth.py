@@ -21,7 +21,7 @@ MOST_RISE = 0.10
 
 
 def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Yields one value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
+    """Yields one value for each fault in the numbers of warm-up cycles; a single good one without faults."""
     warm_ups = [warm_up_of(block, experiment, variant) for variant in sound_variants(block, experiment)]
     if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
         unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)

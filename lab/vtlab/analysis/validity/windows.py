@@ -1,4 +1,4 @@
-"""The checks that a window is long enough for what is read off it."""
+"""Checks that a window is long enough for the figures that are computed from it."""
 
 from __future__ import annotations
 
