@@ -1,4 +1,4 @@
-"""A user's service, described by what its jar holds."""
+"""A user's service, described by the contents of its jar."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def inspect(path: Path, java: Java | None = None) -> Inspection:
 
 
 def inspect_if_possible(service: Service) -> Inspection | None:
-    """Inspects the service's jar; None for a service without one, or whose jar vtlab could tell nothing of."""
+    """Inspects the service's jar; None for a service without one, or with a jar that vtlab cannot read."""
     if service.jar_path is None:
         return None
     try:

@@ -177,7 +177,7 @@ class VariantProcess:
     """One started variant."""
 
     def __init__(self, variant: str, launch: Launch, cgroup: Cgroup | None) -> None:
-        """``cgroup`` is its control group; None where nothing limits it."""
+        """``cgroup``: control group of the process; None where nothing limits it."""
         service = launch.service
         self.variant = variant
         self.launch = launch
@@ -268,7 +268,7 @@ class VariantProcess:
         return True
 
     def _status(self, port: int) -> int | None:
-        """Returns the status of the readiness on that port, by HTTP or HTTPS; finds out which of them it is."""
+        """Returns the status of the readiness path on the port, by whichever of HTTP and HTTPS it speaks."""
         path = self.launch.service.readiness
         status = server.status(port, path)
         # To a plain request Tomcat says 400 where it expects TLS, others nothing.

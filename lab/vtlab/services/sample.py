@@ -51,7 +51,7 @@ def jvm_flags() -> list[str]:
 
 
 def find() -> Tool:
-    """Finds its extracted jar and its version; PrerequisiteMissing where it is not built."""
+    """Finds the sample's extracted jar and its version; PrerequisiteMissing where it is not built."""
     jar = shipped.ROOT / JAR
     if not jar.is_file():
         raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", in_checkout(SETUP) or _ELSEWHERE)
