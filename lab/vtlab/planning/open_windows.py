@@ -92,7 +92,7 @@ def window_pacing(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial
 
 
 def _root(function: Callable[[float], float], most: float) -> float:
-    """Returns where a function that begins below 0 crosses it, by halves; ``most`` where that is later."""
+    """Finds by bisection the zero of a function that begins below 0; returns ``most`` where the zero is later."""
     low, high = 0.0, most
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
