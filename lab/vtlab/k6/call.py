@@ -106,7 +106,7 @@ def write_private(workload: Workload, folder: Path) -> Path | None:
 
 
 def write_environment(names: Sequence[str], folder: Path) -> Path | None:
-    """Writes the variables that a user's script reads into such a file; None where none of them is set."""
+    """Writes the variables that a user's script reads into a file; returns None where none of them is set."""
     content = environment_of(names)
     return _written(folder, content) if content else None
 
