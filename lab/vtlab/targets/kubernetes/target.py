@@ -209,7 +209,7 @@ def _delete(cluster: Cluster, run_objects: RunObjects) -> None:
 
 
 def _meters_of_agent(figures: Figures) -> list[Meters]:
-    """Returns the meters that the agent has of a service that vtlab knows nothing else of."""
+    """Returns the meters that the agent provides for a service of which vtlab knows nothing else."""
     of_server: dict[Meters, float | None] = {"tomcat": figures.tomcat_threads, "jetty": figures.jetty_virtual}
     return ["jvm", "process", "cgroup", *(meter for meter, figure in of_server.items() if figure is not None)]
 

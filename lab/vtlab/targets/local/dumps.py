@@ -79,7 +79,7 @@ class Dumps:
     """Takes dumps of a variant in a separate thread, from entry to exit."""
 
     def __init__(self, variant: VariantProcess, command: Sequence[str], folder: Path, window: float) -> None:
-        """``command``: of ``jcmd``, for this variant. ``window``: seconds of the trial's."""
+        """``command``: the ``jcmd`` command for this variant. ``window``: seconds of the trial's window."""
         self._pid = variant.process.pid
         self._command = command
         self._cores = variant.limits().cpu or os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Waiting for pods, with an error at once for what is wrong with them.
+"""Waiting for pods, with an error as soon as one of them has a fault.
 
 Every function raises BlockFault for what another attempt may fix, PrerequisiteMissing for what it cannot fix.
 """
