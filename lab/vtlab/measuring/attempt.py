@@ -54,7 +54,7 @@ class Attempt:
     def __init__(
         self, plan: AttemptPlan, progress: Progress, title: str, wait: Callable[[float], None] = time.sleep
     ) -> None:
-        """``title``: of the block, for messages."""
+        """Prepares an attempt. ``title``: the title of the block, for messages."""
         self._plan = plan
         #: Variants that still need light load and thread dumps.
         self._unmeasured = list(plan.unmeasured_variants)
@@ -154,7 +154,7 @@ class Attempt:
             self._measure_single(started, single)
 
     def _measure_without_drain(self, started: StartedBlock) -> None:
-        """Measures each trial by a call of its own, after which its variant has no part in the block."""
+        """Measures each trial by a separate call, after which its variant has no part in the block."""
         state = self._state
         for position, variant in enumerate(self._plan.order, 1):
             # Another one may break meanwhile.
@@ -258,7 +258,7 @@ class Attempt:
         return light_load.plan(loaded, is_at_once)
 
     def _diagnose(self, started: StartedBlock) -> None:
-        """Takes thread dumps of the variants that need them, or of those that nothing measured explains."""
+        """Takes thread dumps of the variants that need them, or whose throughput no measurement explains."""
         state, plan = self._state, self._plan
         block, experiment = state.block, state.experiment
         variants = [

@@ -83,7 +83,7 @@ def is_given_up(document: K6Document) -> bool:
 
 
 def _phase_in_words(phase: str | None, cycles_before: int, variants: int) -> str | None:
-    """Describes k6's phase tag, after so many warm-up cycles of so many variants; None without one."""
+    """Describes k6's phase tag, given the numbers of warm-up cycles and variants; None without a tag."""
     if not phase:
         return None
     if phase.startswith("w"):

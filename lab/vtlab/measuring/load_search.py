@@ -261,7 +261,7 @@ class LoadSearch:
         return affordable
 
     def _warm_up_cycle(self, round_: float) -> float:
-        """Returns the seconds of a warm-up cycle of a variant with rounds of so many seconds."""
+        """Returns the seconds of a variant's warm-up cycle, given the seconds of its round."""
         load = units.seconds(self._experiment.windows.warmup_load)
         return k6_timing.BETWEEN_PHASES + k6_timing.LONGEST_WARM_UP_RAMP_UP + 2 * round_ + max(load, round_)
 
@@ -283,7 +283,7 @@ class LoadSearch:
         return window, rounds
 
     def _disturbed(self, trials: Sequence[Trial]) -> str:
-        """Describes what of the load generator or the machine was at its end; empty where nothing was."""
+        """Describes the limits of the load generator or the machine that were reached; empty without any."""
         block = Block(block=0, attempt=1, order=[trial.variant for trial in trials], trials=list(trials))
         return "; ".join(generator.limits_reached(block, self._experiment))
 

@@ -93,11 +93,11 @@ class Progress:
         )
 
     def give_up(self, blocks: int) -> None:
-        """Removes so many of the next blocks, which will not be measured: their run has ended."""
+        """Removes the next blocks, which will not be measured: their run has ended."""
         del self._left[:blocks]
 
     def go_on(self, blocks: int) -> None:
-        """Adds so many blocks, which come next, to the run whose block was the last."""
+        """Adds blocks, which come next, to the run of the last block."""
         self._left[:0] = [self._last] * blocks
 
     def _seconds(self) -> float | None:
@@ -111,7 +111,7 @@ class Progress:
 
 
 def _clock(seconds: float) -> str:
-    """Returns the time of day after so many seconds."""
+    """Returns the time of day that is this many seconds away."""
     return (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M")
 
 

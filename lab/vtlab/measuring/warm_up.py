@@ -99,7 +99,7 @@ class WarmUp:
     def _run_until_steady(
         self, started: StartedBlock, counts: CycleCounts, order: Sequence[str], may_end: bool
     ) -> None:
-        """``order``: of the trials that follow the first cycles; empty where none do."""
+        """Runs cycles until the variants are steady. ``order``: trials after the first cycles; empty without any."""
         state, done = self._state, counts.raised
         cheap, trial_load = counts.cheap, counts.trial_load
         while state.variants:
@@ -160,7 +160,7 @@ class WarmUp:
         return cycles
 
     def _are_followed_by_trials(self) -> bool:
-        """Tells whether nothing of the trials depends on the cycles before them."""
+        """Tells whether the trials are independent of the cycles before them."""
         experiment = self._state.experiment
         return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
 
