@@ -92,7 +92,7 @@ def _write(out: Path, jar: Path, settings: TryOptions, endpoints: list[Endpoint]
 
 
 def _path_from(where: str, folder: Path) -> str:
-    """Returns a URL as it is, a file by its path from that folder: the text holds on other machines, too."""
+    """Returns a URL as it is, a file by its path from the folder, so that the text holds on other machines, too."""
     return where if discovery.is_url(where) else os.path.relpath(where, folder)
 
 
