@@ -97,7 +97,7 @@ TABLE: Sequence[File | Folder] = (
 
 
 def stale(root: Path = REPOSITORY, table: Sequence[File | Folder] = TABLE) -> list[str]:
-    """The paths below ``root`` that are missing, differ from what they are to hold, or are no longer generated."""
+    """Lists the paths below ``root`` that are missing, out of date, or no longer generated."""
     return [path for row in table for path, _ in _differences(root, row)]
 
 
@@ -116,7 +116,7 @@ def write(root: Path = REPOSITORY, table: Sequence[File | Folder] = TABLE) -> li
 
 
 def _differences(root: Path, row: File | Folder) -> Iterator[tuple[str, str | None]]:
-    """The paths of a row that are not as they are to be, each with its text: None for one that is to go."""
+    """Maps each path of a row that is out of date to its new text; None for one to delete."""
     if isinstance(row, File):
         expected_texts = {row.path: row.text()}
         existing = [row.path] if (root / row.path).exists() else []

@@ -78,7 +78,7 @@ class Measured(BaseModel):
 
 
 def from_analysis(analysis: Analysis) -> Measured:
-    """The figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
+    """Collects the figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
     manifest, v = analysis.run.manifest, analysis.verdict
     if not v.valid:
         why = block_counts.why_invalid(analysis)
@@ -113,7 +113,7 @@ def from_analysis(analysis: Analysis) -> Measured:
 
 
 def shown_command(manifest: Manifest) -> str:
-    """The command of a run, without where its results lie and who watches it."""
+    """Returns the command of a run, without the options for its results folder and its observers."""
     parts = shlex.split(manifest.command)
     elsewhere = {i + j for i, part in enumerate(parts) if part in _ELSEWHERE for j in (0, 1)}
     return shlex.join(part for i, part in enumerate(parts) if i not in elsewhere)
@@ -139,13 +139,13 @@ def merge(measured_before: Sequence[Measured], new: Sequence[Measured]) -> list[
 
 
 def document(runs: Sequence[Measured]) -> str:
-    """``docs/measured.json``."""
+    """Writes the text of ``docs/measured.json``."""
     rows: list[dict[str, Any]] = [run.model_dump(mode="json") for run in runs]
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def text(runs: Sequence[Measured]) -> str:
-    """``docs/measured.md``."""
+    """Writes the text of ``docs/measured.md``."""
     return page("Measured", DATA, _INTRODUCTION, *(_section(run) for run in runs))
 
 
