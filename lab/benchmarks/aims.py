@@ -166,12 +166,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--results", type=Path, default=shipped.ROOT / "results", help="where results stay")
     parser.add_argument("--calls", type=int, metavar="N", help="of each row, in place of three or one")
     parser.add_argument("--list", action="store_true", help="only name the rows")
-    wanted = parser.parse_args(arguments)
-    if unknown := [name for name in wanted.rows if name not in ROWS]:
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.rows if name not in ROWS]:
         parser.error(f"no such row: {', '.join(unknown)}; there is {', '.join(ROWS)}")
-    if wanted.calls is not None and wanted.calls < 1:
-        parser.error(f"--calls {wanted.calls}: at least one call is needed")
-    if wanted.list:
+    if options.calls is not None and options.calls < 1:
+        parser.error(f"--calls {options.calls}: at least one call is needed")
+    if options.list:
         for name, row in ROWS.items():
             print(f"{name:10} {row.measure}")
         return 0
@@ -179,8 +179,8 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{datetime.now(UTC):%Y-%m-%d}, {described}\n")
     print("| measure | version 0.1 | aim | now | calls | command |\n|---|---|---|---|---|---|", flush=True)
     failed = False
-    for name in wanted.rows or ROWS:
-        line = measure_row(ROWS[name], wanted.results.resolve(), wanted.calls or ROWS[name].calls)
+    for name in options.rows or ROWS:
+        line = measure_row(ROWS[name], options.results.resolve(), options.calls or ROWS[name].calls)
         failed |= "FAILED" in line
         print(line, flush=True)
     return int(failed)

@@ -144,8 +144,8 @@ class Generator:
     def __init__(self, site: Site, small: experiment.Experiment, targets: Mapping[str, str]) -> None:
         self._site, self._targets = site, targets
         self._plan = site.folder / "plan.json"
-        both = small.model_copy(update={"variants": [ON, OFF]})
-        self._plan.write_text(normalised.as_json(both), encoding="utf-8")
+        with_both = small.model_copy(update={"variants": [ON, OFF]})
+        self._plan.write_text(normalised.as_json(with_both), encoding="utf-8")
 
     def load(self, order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         """Runs k6 for some trials or warm-up cycles, and samples the machine meanwhile."""

@@ -1,4 +1,4 @@
-"""What the tests above unit level claim: the table in ``docs/maintainers/tests.md``, made from the tests' sources.
+"""Claims of the tests above unit level: the table in ``docs/maintainers/tests.md``, made from the tests' sources.
 
 A claim is one sentence: the first of a Python test's docstring, the first of the Javadoc of a test class with
 ``@Tag("context")``, the title of a k6 test. Nothing is imported: reading the sources starts nothing.
@@ -27,7 +27,7 @@ _TITLE = re.compile(r"^ *test\(\s*(['\"`])(?P<title>.*?)\1,", re.M | re.S)
 
 @dataclass(frozen=True)
 class Claim:
-    """What one test shows. ``text`` is empty where the test does not say."""
+    """A statement that one test proves. ``text`` is empty where the test has none."""
 
     text: str
     #: Path below the repository and name: ``lab/tests/contract/test_target.py::test_a_whole_block``.
@@ -36,20 +36,20 @@ class Claim:
 
 
 def read(repository: Path) -> list[Claim]:
-    """The claims of all tests above unit level, by level, in the order of files and lines."""
+    """Reads the claims of all tests above unit level, by level, in the order of files and lines."""
     claims = [*_python(repository), *_java(repository), *_k6(repository)]
     return sorted(claims, key=lambda claim: LEVELS.index(claim.level))
 
 
 def document(repository: Path) -> str:
-    """The document with its table made anew."""
+    """Returns the document with its table made anew."""
     path = repository / DOCUMENT
     by_hand = path.read_text(encoding="utf-8").partition(MARK)[0] if path.exists() else "# Tests\n\n"
     return by_hand + MARK + table(read(repository))
 
 
 def table(claims: Sequence[Claim]) -> str:
-    """One table for each level: a claim and the test that owns it."""
+    """Renders one table for each level: a claim and the test that owns it."""
     lines: list[str] = []
     for level in LEVELS:
         rows = [claim for claim in claims if claim.level == level]
@@ -93,7 +93,7 @@ def _level(folder: str, marks: set[str]) -> str:
 
 
 def _marks(body: Sequence[ast.stmt]) -> set[str]:
-    """The names of the marks of a whole module."""
+    """Lists the names of the marks of a whole module."""
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets):
             values = node.value.elts if isinstance(node.value, ast.List) else [node.value]
@@ -102,7 +102,7 @@ def _marks(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def _mark(decorator: ast.expr) -> str:
-    """``small`` of ``pytest.mark.small`` and of ``pytest.mark.small(...)``."""
+    """Returns the name of a mark: ``small`` of ``pytest.mark.small`` and of ``pytest.mark.small(...)``."""
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
     return target.attr if isinstance(target, ast.Attribute) else ""
 

@@ -57,7 +57,7 @@ def _chart_flags() -> str:
 
 
 def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
-    """What a folder holds that matches one of the patterns. A chart has no files but its own."""
+    """Makes the reader of a folder's files that match one of the patterns, for a chart has only its own files."""
 
     def texts() -> dict[str, str]:
         top = REPOSITORY / folder
@@ -97,7 +97,7 @@ TABLE: Sequence[File | Folder] = (
 
 
 def stale(root: Path = REPOSITORY, table: Sequence[File | Folder] = TABLE) -> list[str]:
-    """The paths below ``root`` that are missing, differ from what they are to hold, or are no longer generated."""
+    """Lists the paths below ``root`` that are missing, out of date, or no longer generated."""
     return [path for row in table for path, _ in _differences(root, row)]
 
 
@@ -116,16 +116,16 @@ def write(root: Path = REPOSITORY, table: Sequence[File | Folder] = TABLE) -> li
 
 
 def _differences(root: Path, row: File | Folder) -> Iterator[tuple[str, str | None]]:
-    """The paths of a row that are not as they are to be, each with its text: None for one that is to go."""
+    """Maps each path of a row that is out of date to its new text; None for one to delete."""
     if isinstance(row, File):
-        wanted = {row.path: row.text()}
+        expected_texts = {row.path: row.text()}
         existing = [row.path] if (root / row.path).exists() else []
     else:
-        wanted = {f"{row.path}/{name}": text for name, text in row.texts().items()}
+        expected_texts = {f"{row.path}/{name}": text for name, text in row.texts().items()}
         files = (path for path in (root / row.path).glob(row.pattern) if path.is_file())
         existing = [path.relative_to(root).as_posix() for path in files]
-    for path in sorted({*wanted, *existing}):
-        text = wanted.get(path)
+    for path in sorted({*expected_texts, *existing}):
+        text = expected_texts.get(path)
         if text is None or path not in existing or (root / path).read_text(encoding="utf-8") != text:
             yield path, text
 

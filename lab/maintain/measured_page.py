@@ -73,12 +73,12 @@ class Measured(BaseModel):
 
     @property
     def key(self) -> tuple[str, str, str, bool]:
-        """What a newer run replaces."""
+        """Key of a result: a newer run with the same key replaces it."""
         return self.experiment, self.limits, self.target, bool(self.noise)
 
 
 def from_analysis(analysis: Analysis) -> Measured:
-    """The figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
+    """Collects the figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
     manifest, v = analysis.run.manifest, analysis.verdict
     if not v.valid:
         why = block_counts.why_invalid(analysis)
@@ -113,7 +113,7 @@ def from_analysis(analysis: Analysis) -> Measured:
 
 
 def shown_command(manifest: Manifest) -> str:
-    """The command of a run, without where its results lie and who watches it."""
+    """Returns the command of a run, without the options for its results folder and its observers."""
     parts = shlex.split(manifest.command)
     elsewhere = {i + j for i, part in enumerate(parts) if part in _ELSEWHERE for j in (0, 1)}
     return shlex.join(part for i, part in enumerate(parts) if i not in elsewhere)
@@ -127,25 +127,25 @@ def _machine(manifest: Manifest) -> str:
 
 
 def read(repository: Path) -> list[Measured]:
-    """What the file has; nothing where it is not there."""
+    """Reads the results in the file; none where there is no file."""
     path = repository / DATA
     return TypeAdapter(list[Measured]).validate_json(path.read_bytes()) if path.is_file() else []
 
 
-def merge(known: Sequence[Measured], new: Sequence[Measured]) -> list[Measured]:
-    """Both, by experiment, limits and target; the new ones in place of those that they replace."""
-    by_key = {measured.key: measured for measured in [*known, *new]}
+def merge(measured_before: Sequence[Measured], new: Sequence[Measured]) -> list[Measured]:
+    """Merges results by experiment, limits and target; new ones replace known ones."""
+    by_key = {measured.key: measured for measured in [*measured_before, *new]}
     return [by_key[key] for key in sorted(by_key)]
 
 
 def document(runs: Sequence[Measured]) -> str:
-    """``docs/measured.json``."""
+    """Writes the text of ``docs/measured.json``."""
     rows: list[dict[str, Any]] = [run.model_dump(mode="json") for run in runs]
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def text(runs: Sequence[Measured]) -> str:
-    """``docs/measured.md``."""
+    """Writes the text of ``docs/measured.md``."""
     return page("Measured", DATA, _INTRODUCTION, *(_section(run) for run in runs))
 
 

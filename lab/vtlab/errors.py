@@ -1,4 +1,4 @@
-"""What can go wrong, with the exit code that the command then ends with (docs/reference/cli.md)."""
+"""Errors, each with the exit code with which the command then ends (docs/reference/cli.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the files are that vtlab reads and that are no part of its package: k6's script, the experiments, the
+"""Paths of the files that vtlab reads and that are no part of its package: k6's script, the experiments, the
 publications, the rules, the chart.
 
 In a checkout they stand where their authors change them. A wheel has a copy of them inside the package, at the same

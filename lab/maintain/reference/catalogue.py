@@ -46,7 +46,7 @@ def metrics_page() -> str:
 
 
 def row_metrics(resource: str) -> list[str]:
-    """The metrics of one resource: they differ by its name alone."""
+    """Lists the metrics of one resource: they differ by its name alone."""
     return [f"{series}_{resource}" for series in ("utilization", "capacity", "demand")]
 
 
@@ -56,7 +56,7 @@ def _series(metric: Metric) -> str:
 
 
 def alerts_page() -> str:
-    """The alerts, each with its condition and what to do."""
+    """Renders the page of the alerts, each with its condition and what to do."""
     rows = [
         (code(name), _spoken(row["summary"]), row["for"], _spoken(row["description"])) for name, row in ALERTS.items()
     ]
@@ -69,7 +69,7 @@ def alerts_page() -> str:
 
 
 def _spoken(template: str) -> str:
-    """The text of an alert for a page, with words in place of its labels."""
+    """Returns the text of an alert for a page, with words in place of its labels."""
     words = {
         "{{ $labels.variant }}": "the variant",
         " in namespace {{ $labels.namespace }}": "",
@@ -81,6 +81,6 @@ def _spoken(template: str) -> str:
 
 
 def glossary_page() -> str:
-    """The words of the report."""
+    """Renders the page of the report's words."""
     rows = [(word, text) for word, text in GLOSSARY]
     return page("Glossary", "lab/vtlab/report/words/glossary.py", _GLOSSARY, table(("word", "meaning"), rows))

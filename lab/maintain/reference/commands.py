@@ -26,7 +26,7 @@ a fix. With `VTLAB_DEBUG=1` a defect (exit code 70) shows its traceback."""
 
 
 def text() -> str:
-    """The page."""
+    """Renders the page of the commands."""
     group = typer.main.get_command(app)
     if not isinstance(group, typer.core.TyperGroup):
         raise TypeError("vtlab has more than one command")

@@ -23,7 +23,7 @@ Found in the figures of a run, for a variant on virtual threads."""
 
 
 def text() -> str:
-    """Every row: what must hold for it, symptom, cause, cure, the command that tries the cure, and the source."""
+    """Renders every row: its conditions, symptom, cause, cure, the command that tries the cure, and the source."""
     static = [_section(row) for row in rows() if row.kind == "static"]
     measured = [_section(row) for row in rows() if row.kind == "measured"]
     return page("Findings", "lab/vtlab/catalogue/findings.json", _INTRODUCTION, _STATIC, *static, _MEASURED, *measured)
@@ -45,7 +45,7 @@ def _section(row: Row) -> str:
 
 
 def _conditions(row: Row) -> list[str]:
-    """What must hold for a row, in words."""
+    """Puts the conditions of a row into words."""
     libraries = [
         f"{code(name)} {maven.range_in_words(versions) if versions else 'in every version'}"
         for name, versions in row.libraries.items()

@@ -1,4 +1,4 @@
-"""What the generated pages have in common: a heading, where they come from, tables."""
+"""Common parts of the generated pages: a heading, a note of their source, tables."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 
 
 def page(title: str, source: str, *parts: str) -> str:
-    """A page of paragraphs and tables. ``source``: the file that a change belongs into."""
+    """Renders a page of paragraphs and tables. ``source``: the file to change in its place."""
     note = f"<!-- Generated from {source} by `make generate`: do not edit this page. -->"
     return "\n\n".join([f"# {title}", note, *(part.strip("\n") for part in parts)]) + "\n"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table. Cells are Markdown: what is code has its backticks."""
+    """Renders a Markdown table. Cells are Markdown: code in them has its backticks."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def code(text: str) -> str:
-    """Text in code type; nothing where there is none."""
+    """Sets a text in code type; an empty text stays empty."""
     return f"`{text}`" if text else ""
 
 
 def sentence(text: str) -> str:
-    """A help text that begins like a sentence; one that begins with a number or a name is left as it is."""
+    """Capitalises a help text, unless it begins with a number or a name."""
     text = " ".join(text.split())
     return text[:1].upper() + text[1:] if text.split(" ")[0].rstrip(",.").isalpha() else text

@@ -32,12 +32,12 @@ _OF_ANY_DURATION = "50ms, 5s, 1m"
 
 
 def experiment_page() -> str:
-    """The page of the experiment."""
+    """Renders the page of the experiment."""
     return page("The experiment", "lab/vtlab/model/experiment.py", _EXPERIMENT, *_sections(experiment_files.schema()))
 
 
 def service_page() -> str:
-    """The page of the service."""
+    """Renders the page of the service."""
     return page("The service", "lab/vtlab/model/service.py", _SERVICE, *_sections(service.schema()))
 
 
@@ -53,7 +53,7 @@ def _sections(text: str) -> list[str]:
 
 
 def _keys(schema: _Schema) -> dict[str, str]:
-    """The definitions that a schema uses, each with the key that has it first, from the outside to the inside."""
+    """Maps the definitions that a schema uses to the key that has each first, from the outside to the inside."""
     keys: dict[str, str] = {}
     level = [schema]
     while level:
@@ -69,7 +69,7 @@ def _keys(schema: _Schema) -> dict[str, str]:
 
 
 def _referred(part: _Schema) -> list[str]:
-    """The definitions that a key refers to."""
+    """Lists the definitions to which a key refers."""
     nested = [part.get("additionalProperties"), part.get("items")]
     parts = [part, *part.get("oneOf", []), *part.get("anyOf", []), *(p for p in nested if isinstance(p, dict))]
     direct = [name for p in parts if "$ref" in p and (name := p["$ref"].rpartition("/")[2]) != _ANY]
@@ -117,13 +117,13 @@ def _type(part: _Schema) -> str:
     if "type" not in part:
         return "any JSON value"
     if part.get("type") == "object":
-        of = part.get("additionalProperties")
-        return f"{_type(of)} by name" if isinstance(of, dict) else "object"
+        values = part.get("additionalProperties")
+        return f"{_type(values)} by name" if isinstance(values, dict) else "object"
     return _scalar(part)
 
 
 def _scalar(part: _Schema) -> str:
-    """A number with its range, or a text with its form."""
+    """Describes a number with its range, or a text with its form."""
     kind = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[part["type"]]
     if part.get("pattern") == _DURATION:
         return "duration"

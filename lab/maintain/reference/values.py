@@ -28,7 +28,7 @@ class Value:
 
 
 def read(text: str) -> Iterator[Value]:
-    """The keys of a values file in its order. Raises ValueError for a line that is neither key nor comment."""
+    """Reads the keys of a values file in its order. Raises ValueError for a line that is neither key nor comment."""
     path: list[str] = []
     comment: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -47,7 +47,7 @@ def read(text: str) -> Iterator[Value]:
 
 
 def text(repository: Path) -> str:
-    """The page."""
+    """Renders the page of the values."""
     values = read((repository / "helm" / "values.yaml").read_text(encoding="utf-8"))
     rows = [(code(v.path), code(v.default), sentence(v.comment)) for v in values if v.default or v.comment]
     return page(

@@ -63,7 +63,7 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
             if demand.over != over or demand.of not in others:
                 raise BadInput(
                     f"--assert '{demand.text}': {experiment.name} does not compare {demand.of} with {demand.over}",
-                    "write " + " or ".join(f"{demand.metric}({of}/{over})" for of in others),
+                    "write " + " or ".join(f"{demand.metric}({other}/{over})" for other in others),
                 )
 
 
@@ -88,11 +88,13 @@ def reason_broken(demand: Demand, verdict: Verdict) -> str | None:
     compared = _comparison(demand, verdict)
     if compared:
         return None if demand.holds(compared.low, compared.high) else _interval(compared)
-    of, over = (verdict.variants.get(name) for name in (demand.of, demand.over))
-    if of and over and (reason := comparable.reason_in_these_results(demand.metric, of, over)):
+    result, base_result = (verdict.variants.get(name) for name in (demand.of, demand.over))
+    if result and base_result and (reason := comparable.reason_in_these_results(demand.metric, result, base_result)):
         return f"there is no ratio, as {reason}"
-    known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
-    raise BadInput(f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}")
+    comparisons = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
+    raise BadInput(
+        f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {comparisons}"
+    )
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,8 @@ def judge(texts: Sequence[str], verdict: Verdict) -> list[Judged]:
 
 
 def _comparison(demand: Demand, verdict: Verdict) -> Comparison | None:
-    wanted = (demand.metric, demand.of, demand.over)
-    return next((c for c in verdict.comparisons if (c.metric, c.of, c.over) == wanted), None)
+    key = (demand.metric, demand.of, demand.over)
+    return next((c for c in verdict.comparisons if (c.metric, c.of, c.over) == key), None)
 
 
 def _failed(verdict: Verdict, variant: str) -> str:
@@ -138,8 +140,12 @@ def _failed(verdict: Verdict, variant: str) -> str:
 
 def _interval(comparison: Comparison) -> str:
     if comparison.ratio is None:
-        who = " and ".join(comparison.overloaded)
-        return f"there is no ratio: {who} could not keep up with the arrivals" if who else "nothing was compared"
+        overloaded = " and ".join(comparison.overloaded)
+        return (
+            f"there is no ratio: {overloaded} could not keep up with the arrivals"
+            if overloaded
+            else "nothing was compared"
+        )
     if comparison.low is None or comparison.high is None:
         return f"{comparison.ratio:.4g}, no interval from a single block"
     return f"{comparison.ratio:.4g} (95 % interval {comparison.low:.4g} to {comparison.high:.4g})"

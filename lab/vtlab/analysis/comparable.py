@@ -48,11 +48,11 @@ def agree_within_margin(one: float, other: float) -> bool:
     return one > 0 and other > 0 and abs(math.log(one / other)) <= math.log1p(MARGIN)
 
 
-def reason_in_these_results(metric: str, of: VariantResult, over: VariantResult) -> str | None:
+def reason_in_these_results(metric: str, result: VariantResult, base_result: VariantResult) -> str | None:
     """Explains why these results have no ratio of a metric that other results may have; None where they have one."""
-    if metric in AT_EQUAL_THROUGHPUT and not agree_within_margin(of.throughput, over.throughput):
+    if metric in AT_EQUAL_THROUGHPUT and not agree_within_margin(result.throughput, base_result.throughput):
         return "the throughputs differ by more than the margin"
-    if metric.startswith("latency") and (of.growth is not None or over.growth is not None):
+    if metric.startswith("latency") and (result.growth is not None or base_result.growth is not None):
         return "the latency of an overloaded variant grows with the length of the window"
     return None
 
@@ -71,7 +71,7 @@ def has_latency(result: VariantResult) -> bool:
 
 
 def is_only_load(limit: Bottleneck) -> bool:
-    """Tells whether nothing but the load limits a variant."""
+    """Tells whether only the load limits a variant."""
     return limit.resource == "load" and not limit.together
 
 

@@ -19,7 +19,7 @@ from vtlab.model.verdict import Comparison
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two variants, ``of`` compared with ``over``."""
+    """Pair of variants: ``of`` is compared with ``over``."""
 
     of: str
     over: str
@@ -31,7 +31,7 @@ def with_verdict(experiment: Experiment, comparisons: Sequence[Comparison]) -> l
 
 
 def fails_under_load(failed: int, blocks: int) -> bool:
-    """Tells whether a variant that failed in so many of these blocks fails under the load."""
+    """Tells whether a variant fails under the load, by the number of blocks in which it failed."""
     return failed >= 2 and 2 * failed > blocks
 
 
@@ -39,14 +39,14 @@ def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidenc
     """Compares the primary metric, then every other metric that can be compared in these blocks."""
     over, *others = experiment.variants
     comparisons = primary_comparisons(experiment, accepted, confidence)
-    for of in others:
-        sound = failing.sound_blocks(accepted, experiment, of, over)
+    for variant in others:
+        sound = failing.sound_blocks(accepted, experiment, variant, over)
         for name in METRICS:
-            if name == experiment.primary or not _latency_holds(name, sound, (of, over), experiment):
+            if name == experiment.primary or not _latency_holds(name, sound, (variant, over), experiment):
                 continue
-            if logs := log_ratios(name, sound, of, over):
-                estimate = paired.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
-                comparisons.append(_with_ratio(name, _Pair(of, over), logs, estimate))
+            if logs := log_ratios(name, sound, variant, over):
+                estimate = paired.estimate(logs, counting_floor(name, sound, variant, over), confidence=confidence)
+                comparisons.append(_with_ratio(name, _Pair(variant, over), logs, estimate))
     return comparisons
 
 
@@ -55,28 +55,30 @@ def primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confi
     over, *others = experiment.variants
     failed = [failing.failed(block, experiment) for block in accepted]
     comparisons = []
-    for of in others:
-        failed_blocks = {v: sum(v in names for names in failed) for v in (over, of)}
-        sound = failing.sound_blocks(accepted, experiment, of, over)
-        primary = _primary(experiment, sound, _Pair(of, over), confidence)
+    for variant in others:
+        failed_blocks = {v: sum(v in names for names in failed) for v in (over, variant)}
+        sound = failing.sound_blocks(accepted, experiment, variant, over)
+        primary = _primary(experiment, sound, _Pair(variant, over), confidence)
         comparisons.append(_with_failing(primary, failed_blocks, len(accepted)))
     return comparisons
 
 
-def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
+def _latency_holds(metric: str, blocks: Sequence[Block], variants: Sequence[str], experiment: Experiment) -> bool:
     """Tells whether a metric is no latency, or one that depends neither on the length of an overloaded window nor on
     users who had no answer."""
     if not metric.startswith("latency"):
         return True
-    if any(_growths(blocks, variant, experiment) for variant in of):
+    if any(_growths(blocks, variant, experiment) for variant in variants):
         return False
-    trials = [t for block in blocks for t in block.trials if t.variant in of]
+    trials = [t for block in blocks for t in block.trials if t.variant in variants]
     return all(littles_law.missing_users(t, experiment) is None for t in trials)
 
 
 def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> Comparison:
-    """Adds to a primary comparison in how many of the blocks each of the two ``failed``: there is no test where one
-    did, however narrow the interval of the blocks is in which none did."""
+    """Adds the numbers of ``failed`` blocks to a primary comparison.
+
+    There is no test where a variant failed, however narrow the interval of the other blocks is.
+    """
     if not any(failed.values()):
         return primary
     not_surviving = [variant for variant, count in failed.items() if fails_under_load(count, blocks)]
@@ -91,12 +93,12 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
 
 
 def _overloaded_variants(
-    experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]
+    experiment: Experiment, metric: str, accepted: Sequence[Block], variants: Sequence[str]
 ) -> list[str]:
     """Lists which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
     if not metric.startswith("latency"):
         return []
-    return [v for v in experiment.variants if v in of and _growths(accepted, v, experiment)]
+    return [v for v in experiment.variants if v in variants and _growths(accepted, v, experiment)]
 
 
 def _growths(blocks: Sequence[Block], variant: str, experiment: Experiment) -> list[float]:
@@ -105,7 +107,7 @@ def _growths(blocks: Sequence[Block], variant: str, experiment: Experiment) -> l
 
 
 def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experiment) -> bool:
-    """Tells whether every trial of at least two blocks was, and no trial was not."""
+    """Tells whether the variant was overloaded in every trial, of two blocks or more."""
     trials = sum(t.variant == variant for block in blocks for t in block.trials)
     return len(blocks) >= 2 and len(_growths(blocks, variant, experiment)) == trials
 
@@ -150,17 +152,17 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], pair: _Pair, con
     other is faster, by a ratio that is a lower bound, but neither that it is slower nor that they are alike. Where it
     shows nothing, and where both were overloaded, there is no ratio.
     """
-    metric, of, over = experiment.primary, pair.of, pair.over
-    overloaded = _overloaded_variants(experiment, metric, accepted, (of, over))
+    metric, variant, over = experiment.primary, pair.of, pair.over
+    overloaded = _overloaded_variants(experiment, metric, accepted, (variant, over))
     without_ratio = _without_ratio(metric, pair, overloaded)
     if len(overloaded) == 1 and _always_overloaded(accepted, overloaded[0], experiment):
         return without_ratio.model_copy(update={"verdict": "faster" if overloaded == [over] else "slower"})
-    logs = log_ratios(metric, accepted, of, over)
+    logs = log_ratios(metric, accepted, variant, over)
     if not logs:
         return without_ratio
-    estimate = paired.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
+    estimate = paired.estimate(logs, counting_floor(metric, accepted, variant, over), confidence=confidence)
     outcome = paired.outcome(estimate.low, estimate.high, METRICS[metric].better)
-    possible = {of: "slower", over: "faster"}
+    possible = {variant: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
         return without_ratio
     return _with_ratio(metric, pair, logs, estimate, overloaded).model_copy(

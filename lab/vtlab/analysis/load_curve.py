@@ -86,20 +86,20 @@ def levels_between(points: Sequence[Point], variants: Sequence[str]) -> list[int
 def knee(points: Sequence[Point], variant: str) -> float | None:
     """Computes N*, the users from which on the variant cannot serve more, its largest throughput over that of a single
     user [1]; None where a single user got no answer."""
-    alone = _throughput(points, variant, 1)
+    single_user_throughput = _throughput(points, variant, 1)
     most = max((p.throughput for p in points if p.variant == variant), default=0.0)
-    return most / alone if alone else None
+    return most / single_user_throughput if single_user_throughput else None
 
 
 def bounds(points: Sequence[Point], variant: str) -> list[tuple[float, float]]:
     """Computes the corners of a variant's asymptotic bounds [1], as users and requests per second: N times the
     throughput of a single user, up to the most that was served. Empty where a single user got no answer."""
-    alone, end = _throughput(points, variant, 1), knee(points, variant)
-    if not alone or end is None:
+    single_user_throughput, end = _throughput(points, variant, 1), knee(points, variant)
+    if not single_user_throughput or end is None:
         return []
     last = max(p.users for p in points if p.variant == variant)
-    corners = [(1.0, alone), (end, alone * end)]
-    return [*corners, (float(last), alone * end)] if last > end else corners
+    corners = [(1.0, single_user_throughput), (end, single_user_throughput * end)]
+    return [*corners, (float(last), single_user_throughput * end)] if last > end else corners
 
 
 def chosen_users(points: Sequence[Point], variants: Sequence[str], sound: int | None = None) -> int:
@@ -136,9 +136,9 @@ def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
     levels = _outcomes(curve, variants)
     merged: list[Stretch] = []
     for index, outcome in enumerate(levels):
-        beside = {other.better for other in levels[max(0, index - 1) : index + 2] if other is not outcome}
+        neighbours = {other.better for other in levels[max(0, index - 1) : index + 2] if other is not outcome}
         is_between = 0 < index < len(levels) - 1
-        better = outcome.better if not is_between or outcome.better in beside else None
+        better = outcome.better if not is_between or outcome.better in neighbours else None
         if merged and merged[-1].better == better:
             merged[-1] = replace(merged[-1], high=outcome.high)
         else:

@@ -49,10 +49,10 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> list[float]:
+def log_ratios(metric: str, accepted: Sequence[Block], variant: str, over: str) -> list[float]:
     """Computes the log ratio of each block; empty unless every trial of every block has the value, above 0, and where
     there is no block."""
-    pairs = [(_values(metric, block, of), _values(metric, block, over)) for block in accepted]
+    pairs = [(_values(metric, block, variant), _values(metric, block, over)) for block in accepted]
     if any(not values for pair in pairs for values in pair):
         return []
     return [float(paired.log_ratio(np.asarray(a), np.asarray(b))) for a, b in pairs]
@@ -71,11 +71,11 @@ def _values(metric: str, block: Block, variant: str) -> list[float]:
     """Selects what enters a block's mean: the trials' values, or the ratio of sums where the metric is a ratio."""
     m, trials = METRICS[metric], [t for t in block.trials if t.variant == variant]
     values = [m.value(t) for t in trials]
-    known = [v for v in values if v is not None and v > 0]
-    if not known or len(known) != len(values):
+    positive = [v for v in values if v is not None and v > 0]
+    if not positive or len(positive) != len(values):
         return []
     if m.weight is None:
-        return known
+        return positive
     mean = weighted_mean(m, trials)
     return [mean] if mean else []
 

@@ -59,7 +59,9 @@ def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[st
     remarks = []
     variants = list(findings)
     for position, first in enumerate(findings[variants[0]].answers):
-        by_variant = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
+        by_variant = {
+            name: finding.answers[position] for name, finding in findings.items() if position < len(finding.answers)
+        }
         failing = {name: answer for name, answer in by_variant.items() if answer.reason}
         if len(failing) == len(variants):
             raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first, log))
@@ -101,18 +103,18 @@ def _fix(answer: Answer, log: str) -> str:
 
 
 def find_origin(
-    findings: Mapping[str, VariantPreflight], bases: Mapping[str, str], wanted: str | None
+    findings: Mapping[str, VariantPreflight], bases: Mapping[str, str], origin: str | None
 ) -> tuple[str, list[str]]:
     """Finds the origin in a script that stands for the variant, or ``none``, with remarks about it.
 
-    ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``wanted``: what the experiment
+    ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``origin``: what the experiment
     says. BadInput where several could be it.
     """
-    others = sorted({name for variant, of in findings.items() for name in of.asked if name != bases[variant]})
-    asks_base = all(of.asked.get(bases[variant]) for variant, of in findings.items())
-    if wanted:
-        left = [name for name in others if name != wanted]
-        return wanted, [_rewritten(wanted), *_elsewhere(left)]
+    others = sorted({name for variant, finding in findings.items() for name in finding.asked if name != bases[variant]})
+    asks_base = all(finding.asked.get(bases[variant]) for variant, finding in findings.items())
+    if origin:
+        other_origins = [name for name in others if name != origin]
+        return origin, [_rewritten(origin), *_elsewhere(other_origins)]
     if asks_base or not others:
         return NO_ORIGIN, _elsewhere(others)
     if len(others) > 1:
@@ -137,29 +139,30 @@ def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, s
     BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no
     other.
     """
-    errors = {name: of.error for name, of in findings.items() if of.error}
+    errors = {name: finding.error for name, finding in findings.items() if finding.error}
     if len(errors) == len(findings):
         raise BadInput(f"the script throws: {next(iter(errors.values()))}", "correct it: k6 run shows the same")
     differences = [f"for {name} the script throws: {error}" for name, error in errors.items()]
     remarks = []
-    for name, of in findings.items():
-        wrong = [other for other, base in bases.items() if other != name and of.answered.get(base)]
+    for name, finding in findings.items():
+        wrong = [other for other, base in bases.items() if other != name and finding.answered.get(base)]
         if wrong:
             raise BadInput(f"the script's requests for {name} come to {wrong[0]}", "let it read __ENV.BASE_URL only")
-        if name not in errors and of.asked and not of.answered.get(bases[name]):
+        if name not in errors and finding.asked and not finding.answered.get(bases[name]):
             raise BadInput(
-                f"no request of the script was answered by {name}: it asks {', '.join(sorted(of.asked))}",
+                f"no request of the script was answered by {name}: it asks {', '.join(sorted(finding.asked))}",
                 "let it read __ENV.BASE_URL, or name the service's address in workload.origin",
             )
-    unproven = [name for name, of in findings.items() if not of.asked and name not in errors]
+    unproven = [name for name, finding in findings.items() if not finding.asked and name not in errors]
     if unproven:
         remarks.append("the script sends nothing by k6/http: whether it asks its own variant was not checked")
+    checks = {name: finding.checks for name, finding in findings.items()}
     failing = [
-        f"{of.checks.failed} of the script's {of.checks.passed + of.checks.failed} checks fail for {name}"
-        for name, of in findings.items()
-        if of.checks.failed
+        f"{counts.failed} of the script's {counts.passed + counts.failed} checks fail for {name}"
+        for name, counts in checks.items()
+        if counts.failed
     ]
-    if len({of.checks.failed for of in findings.values()}) > 1:
+    if len({counts.failed for counts in checks.values()}) > 1:
         differences += failing
     else:
         remarks += failing

@@ -88,7 +88,7 @@ class TwoRuns:
 
 def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_runs: Variance | None) -> list[TwoRuns]:
     """Compares each of the later runs with the earlier one of its name. ``between_runs`` is the variance of a run's log
-    throughput between runs of the same; None where nothing is known of it.
+    throughput between runs of the same; None where it is unknown.
 
     The p values of all changes that have a verdict are adjusted together (Holm). BadInput for runs that do not belong
     together, and for one of which no block counts.
@@ -102,22 +102,22 @@ def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_run
     ]
 
 
-def between_runs(analyses: Sequence[Analysis], of: Analysis) -> Variance:
-    """Estimates the variance of a run's log throughput between these runs, of one experiment on the machine of ``of``.
+def between_runs(analyses: Sequence[Analysis], reference: Analysis) -> Variance:
+    """Estimates the variance of a run's log throughput between runs of one experiment on the machine of ``reference``.
 
     Over the runs the sample variance of a variant's mean log throughput, with k-1 degrees of freedom for k runs; the
     mean of these variances where the runs have several kinds of variants. It holds what the blocks add to a run's mean,
     too, so that an interval with it is rather too wide. BadInput for fewer than two runs, and for others than these.
     """
     names = {a.verdict.experiment for a in analyses}
-    if len(analyses) < 2 or names != {of.verdict.experiment}:
+    if len(analyses) < 2 or names != {reference.verdict.experiment}:
         raise BadInput(
             f"--aa: {len(analyses)} runs of {', '.join(sorted(names)) or 'nothing'}",
-            f"name at least two results directories of {of.verdict.experiment} (vtlab aa makes them)",
+            f"name at least two results directories of {reference.verdict.experiment} (vtlab aa makes them)",
         )
     for analysis in analyses:
         _refuse_empty(analysis)
-        if other := _other_machine(analysis, of):
+        if other := _other_machine(analysis, reference):
             raise BadInput(f"--aa: {analysis.run.manifest.run_id} was measured elsewhere: {other}", "name other runs")
     means = [_means_by_kind(analysis) for analysis in analyses]
     kinds = set.intersection(*(set(by_kind) for by_kind in means))
@@ -270,7 +270,7 @@ def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) ->
 
 
 def _other_machine(before: Analysis, after: Analysis) -> str | None:
-    """Says on what the two were measured, where that is not the same."""
+    """Describes in what the machines and targets of the two runs differ; None where they are the same."""
     differing = _differing(_surroundings(before), _surroundings(after))
     return "; ".join(differing) or None
 

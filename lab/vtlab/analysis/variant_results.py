@@ -49,7 +49,7 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
 
 
 def _first_failure(block: Block, experiment: Experiment, variant: str) -> Failure:
-    """Returns what failed the variant in a block: the cause of what followed."""
+    """Returns the first failure of the variant in a block: the cause of later ones."""
     return next(failure for failure in failing.failures(block, experiment) if failure.variant == variant)
 
 
@@ -72,7 +72,7 @@ def _explained(measured: Measured) -> Explanation:
 
 
 def _summarise(measured: Measured) -> VariantResult:
-    """Summarises a variant over the blocks in which it did not fail; without any, throughput 0 and nothing is known."""
+    """Summarises a variant over the blocks in which it did not fail; without any: throughput 0, no other figure."""
     throughput = measured.throughput or 0.0
     latency = latency_figures(measured.trials)
     service = weighted_mean(METRICS["service_time"], measured.trials)
@@ -80,14 +80,14 @@ def _summarise(measured: Measured) -> VariantResult:
     explained = _explained(measured)
     expected = measured.experiment.expected.get(measured.variant)
     resident = [t.server.get("resident") for t in measured.trials]
-    known = [r for r in resident if r is not None]
+    measured_values = [r for r in resident if r is not None]
     return VariantResult(
         throughput=throughput,
         latency=latency,
         error_ratio=_error_ratio(measured.trials),
         dropped_ratio=ratio((t.dropped, t.started + t.dropped) for t in measured.trials) or 0.0,
         cpu_per_request=cpu_per_ok(measured.trials),
-        memory=max(known, default=None),
+        memory=max(measured_values, default=None),
         service_time=service,
         # Measured by two clocks: the difference may be below zero.
         queue_time=None if service is None or mean is None else max(0.0, mean - service),
@@ -107,8 +107,8 @@ def _breakdown(measured: Measured) -> Breakdown | None:
     if not measured.diagnosis:
         return None
     limits = [capacity(measured, resource) for resource in RESOURCES.values() if resource.demand == "request"]
-    known = [limit for limit in limits if limit is not None]
-    return breakdown.by_dumps(measured.diagnosis, measured.throughput or 0.0, min(known, default=None))
+    known_limits = [limit for limit in limits if limit is not None]
+    return breakdown.by_dumps(measured.diagnosis, measured.throughput or 0.0, min(known_limits, default=None))
 
 
 def _pinned(measured: Measured) -> dict[str, float]:

@@ -26,7 +26,7 @@ from vtlab.model.verdict import Comparison, Decision, Rejection, VariantResult, 
 
 @dataclass(frozen=True)
 class _Judged:
-    """A run with what counts of it, before the other runs of its report are looked at."""
+    """A run and its accepted blocks, before it is judged together with the other runs of its report."""
 
     accepted: list[Block]
     rejected: list[Rejection]
@@ -73,15 +73,15 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
     if len(others) == 1:
         return [analysis]
     compared = []
-    for of in others:
+    for variant in others:
         verdict = analysis.verdict.model_copy(
             update={
-                "comparisons": [c for c in analysis.verdict.comparisons if c.of == of],
-                "variants": {name: analysis.verdict.variants[name] for name in (over, of)},
-                "findings": [f for f in analysis.verdict.findings if f.variant in (None, over, of)],
+                "comparisons": [c for c in analysis.verdict.comparisons if c.of == variant],
+                "variants": {name: analysis.verdict.variants[name] for name in (over, variant)},
+                "findings": [f for f in analysis.verdict.findings if f.variant in (None, over, variant)],
             }
         )
-        experiment = analysis.run.experiment.model_copy(update={"variants": [over, of]})
+        experiment = analysis.run.experiment.model_copy(update={"variants": [over, variant]})
         compared.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
     return compared
 
@@ -150,7 +150,7 @@ def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult])
 
 
 def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
-    """Collects what a reader needs to trust or repeat the run: the manifest, and what each JVM told of itself."""
+    """Collects the facts that a reader needs to trust or repeat the run: the manifest, and each JVM's own report."""
     m = run.manifest
     instances = {i.variant: i for block in reversed(blocks) for i in block.instances}
     return {

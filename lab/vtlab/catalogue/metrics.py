@@ -1,4 +1,4 @@
-"""The derived metrics: the rows of ``metrics.toml``, and those that follow from ``resources.toml``.
+"""Derived metrics: the rows of ``metrics.toml``, and the metrics that follow from ``resources.toml``.
 
 * ``vtlab.catalogue.rules`` writes the recording rules and the alerts,
 * ``vtlab.prometheus.queries`` evaluates the metrics over exactly the window of a trial,
@@ -68,7 +68,7 @@ def metric_of_row(name: str, row: Mapping[str, Any]) -> Metric:
 
 
 def resource_metrics(rows: Iterable[Resource]) -> list[Metric]:
-    """Makes the metrics of each resource: utilisation, capacity and demand, told apart by the label ``resource``."""
+    """Makes utilisation, capacity and demand of each resource, which the label ``resource`` distinguishes."""
     metrics = []
     for series, (unit, help, query) in _RESOURCE_METRICS.items():
         for resource in rows:
@@ -86,7 +86,7 @@ def _metrics_over_resources() -> list[Metric]:
         "utilization": {"now": resources.utilization_now(), "run": resources.shown(resources.run_utilization())},
         "capacity": {"run": resources.run_capacity()},
     }
-    return [Metric(series, *_RESOURCE_METRICS[series][:2], of) for series, of in queries.items()]
+    return [Metric(series, *_RESOURCE_METRICS[series][:2], by_scope) for series, by_scope in queries.items()]
 
 
 def _metrics(rows: Mapping[str, Any]) -> dict[str, Metric]:

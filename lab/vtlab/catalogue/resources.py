@@ -64,7 +64,7 @@ class Resource:
 
     @property
     def hold_error(self) -> MetricName | None:
-        """The metric that says by how much that may be off; None where it is exact."""
+        """Metric of the error of the hold; None where the hold is exact."""
         name = f"{self.hold}_error"
         return cast(MetricName, name) if name in get_args(MetricName) else None
 
@@ -169,7 +169,7 @@ def run_utilization(names: Iterable[str] = RESOURCES) -> str:
 
 
 def run_capacity() -> str:
-    """Tells how much of each resource there was in a run, told apart by the label ``resource``."""
+    """Queries the capacity of each resource in a run; the label ``resource`` distinguishes them."""
     loads = {row.name: f"${{{row.metric('capacity')}}}" for row in RESOURCES.values() if row.demand == "load"}
     sampled = [row.name for row in RESOURCES.values() if row.is_sampled("capacity")]
     return f"{_run_capacity(sampled)} or {_by_resource(loads)}"
@@ -187,7 +187,9 @@ def _run_held(resource: Resource) -> str:
 def _run_sampled(names: Iterable[str]) -> str:
     """Queries a ratio of sums: one block may have lasted longer than another."""
     series = _recorded("utilization:ratio", names)
-    total, samples = (f"sum by ($variant, resource) ({how}_over_time({series}))" for how in ("sum", "count"))
+    total, samples = (
+        f"sum by ($variant, resource) ({aggregation}_over_time({series}))" for aggregation in ("sum", "count")
+    )
     return f"{total} / {samples}"
 
 

@@ -82,8 +82,8 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
             if change is None and demand.over == "" and two.no_absolute:
                 failed.append(f"'{demand.text}' does not hold: no absolute throughput: {two.no_absolute}")
             elif change is None:
-                known = ", ".join(c.name for c in two.changes)
-                raise BadInput(f"--assert '{demand.text}': nothing of that name in both runs", f"there is: {known}")
+                names = ", ".join(c.name for c in two.changes)
+                raise BadInput(f"--assert '{demand.text}': nothing of that name in both runs", f"there is: {names}")
             elif _is_hollow(two, demand) or not demand.holds(change.low, change.high):
                 failed.append(f"'{demand.text}' does not hold: {changes.sentence(change)}")
     if failed:
@@ -91,6 +91,6 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
 
 
 def _is_hollow(two: TwoRuns, demand: asserts.Demand) -> bool:
-    """Tells whether one of its variants failed in a block of either run: then nothing holds of it."""
+    """Tells whether a variant of the change failed in a block of either run: then the change has no meaning."""
     results = [a.verdict.variants.get(v) for a in (two.before, two.after) for v in (demand.of, demand.over)]
     return any(result is not None and result.failed_blocks for result in results)

@@ -47,20 +47,20 @@ def init(
         environment_from=options.variable_names(env or []), environment_file=env_file, database=database
     )
     out = out or Path(f"{from_jar.name_of(jar)}.yaml")
-    seen = inspection.inspect(jar, tools.find_java())
+    inspected = inspection.inspect(jar, tools.find_java())
     if out.exists():
         raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
     if openapi is None:
-        endpoints, source = _from_service(jar, settings, root.resolve(), seen)
+        endpoints, source = _from_service(jar, settings, root.resolve(), inspected)
     else:
         endpoints, source = _from_document(jar, settings, root.resolve(), openapi), _path_from(openapi, out.parent)
     _write(out, jar, settings, endpoints, source)
 
 
-def _from_service(jar: Path, settings: TryOptions, root: Path, seen: Inspection) -> tuple[list[Endpoint], str]:
+def _from_service(jar: Path, settings: TryOptions, root: Path, inspection: Inspection) -> tuple[list[Endpoint], str]:
     """Returns the requests that the started service tells, tried once, and where it tells them."""
     with _started(jar, settings, root, "; or name its document: --openapi FILE") as variant:
-        endpoints, source = discovery.discover(variant, seen)
+        endpoints, source = discovery.discover(variant, inspection)
         return [discovery.try_once(variant, endpoint) for endpoint in endpoints], source
 
 
@@ -92,7 +92,7 @@ def _write(out: Path, jar: Path, settings: TryOptions, endpoints: list[Endpoint]
 
 
 def _path_from(where: str, folder: Path) -> str:
-    """Returns a URL as it is, a file by its path from that folder: the text holds on other machines, too."""
+    """Returns a URL as it is, a file by its path from the folder, so that the text holds on other machines, too."""
     return where if discovery.is_url(where) else os.path.relpath(where, folder)
 
 

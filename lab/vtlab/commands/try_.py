@@ -181,7 +181,7 @@ def _create_searched(
 
 
 def _remarks(experiment: Experiment) -> list[str]:
-    """Warns, in sentences, of what may disturb the measurement."""
+    """Lists warnings, in sentences, of possible disturbances of the measurement."""
     service = resolve_service(experiment)
     variables = {name for variant in experiment.variants for name in variant_environment(service, experiment, variant)}
     return [*try_experiment.writing_remarks(experiment), *from_jar.environment_remarks(sorted(variables))]

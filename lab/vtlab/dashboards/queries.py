@@ -95,8 +95,8 @@ def utilization() -> str:
     """Queries the utilisation of each resource; ``SERVED`` for the load of a variant that nothing else limits: it keeps
     up."""
     load_utilization = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
-    alone = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
-    served = f"0 * ({_BY_RESOURCE} ({load_utilization}) and on (namespace, variant) {alone}) + {SERVED}"
+    is_load_bound = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
+    served = f"0 * ({_BY_RESOURCE} ({load_utilization}) and on (namespace, variant) {is_load_bound}) + {SERVED}"
     utilizations = by_resource_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
     return f"({served}) or {utilizations}"
 

@@ -1,4 +1,4 @@
-"""Colours of what is no variant's."""
+"""Colours of figures that belong to no variant."""
 
 from __future__ import annotations
 

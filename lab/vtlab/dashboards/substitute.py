@@ -67,7 +67,7 @@ def _seconds(interval: str) -> int:
 def filled(text: str, values: Values, grafanas: Mapping[str, str] = MappingProxyType({})) -> str:
     """Fills a text with its variables' values; ``grafanas`` are those that Grafana computes."""
 
-    def of(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         if name.isdigit():
             # Of label_replace.
@@ -79,4 +79,4 @@ def filled(text: str, values: Values, grafanas: Mapping[str, str] = MappingProxy
             return value
         return "|".join(re.escape(chosen).replace("\\", "\\\\") for chosen in value)
 
-    return _VARIABLE.sub(of, text)
+    return _VARIABLE.sub(replacement, text)

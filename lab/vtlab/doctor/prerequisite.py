@@ -21,7 +21,7 @@ class Prerequisite:
 
 
 def print_prerequisites(prerequisites: Sequence[Prerequisite], console: Console) -> None:
-    """Prints each prerequisite; PrerequisiteMissing where one that a run needs is missing."""
+    """Prints each prerequisite; raises PrerequisiteMissing when one that a run needs is missing."""
     for prerequisite in prerequisites:
         mark = "ok     " if not prerequisite.fix else "absent " if prerequisite.optional else "MISSING"
         console.print(f"{mark}  {prerequisite.name + ':':14} {prerequisite.state}", highlight=False, markup=False)

@@ -231,8 +231,8 @@ class _Scope(Cgroup):
         if group:
             return read_oom_kills(*group)
         # The scope is gone with its process; systemd remembers why.
-        shown = self._host.run(["systemctl", "--user", "show", "--property=Result", "--value", self.unit])
-        return int(shown.stdout.strip() == "oom-kill")
+        result = self._host.run(["systemctl", "--user", "show", "--property=Result", "--value", self.unit])
+        return int(result.stdout.strip() == "oom-kill")
 
     def remove(self) -> None:
         self._host.run(["systemctl", "--user", "stop", self.unit])
@@ -254,8 +254,8 @@ def _plan_direct(name: str, host: Host) -> Cgroup:
     if len(versions) > 1:
         raise PrerequisiteMissing("cpu and memory are in control groups of different versions", NO_LIMIT)
     version = versions.pop()
-    wanted = ("cpu", "cpuacct", "memory") if version == 1 else ("cpu", "memory")
-    directories = {c: controllers[c].point / PARENT / name for c in wanted if c in controllers}
+    needed = ("cpu", "cpuacct", "memory") if version == 1 else ("cpu", "memory")
+    directories = {c: controllers[c].point / PARENT / name for c in needed if c in controllers}
     return _Direct(directories, version, host)
 
 

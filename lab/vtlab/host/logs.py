@@ -31,9 +31,9 @@ def bound(log: Path) -> bool:
         if mark:
             # Bytes that were cut before.
             left_out += int(mark[1]) - len(mark[0])
-        kept = _LEFT_OUT.format(left_out).encode() + os.pread(file.fileno(), size - tail, tail)
-        os.pwrite(file.fileno(), kept, head)
-        os.ftruncate(file.fileno(), head + len(kept))
+        shortened = _LEFT_OUT.format(left_out).encode() + os.pread(file.fileno(), size - tail, tail)
+        os.pwrite(file.fileno(), shortened, head)
+        os.ftruncate(file.fileno(), head + len(shortened))
     return mark is None
 
 

@@ -8,7 +8,7 @@ from vtlab.errors import PrerequisiteMissing
 
 
 def refuse_other_than_linux() -> None:
-    """Raises PrerequisiteMissing on anything but Linux, for what is started on this machine."""
+    """Raises PrerequisiteMissing on anything but Linux, for processes on this machine."""
     if sys.platform != "linux":
         raise PrerequisiteMissing(
             "vtlab measures on its own machine only where that is Linux: for CPU limits by control groups, and to end"

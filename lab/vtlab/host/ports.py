@@ -31,7 +31,7 @@ def is_open(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def require_free(port: int, what: str) -> None:
+def require_free(port: int, user: str) -> None:
     """Raises PrerequisiteMissing, with the holder's pid where that is visible, when a chosen port is taken."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -41,7 +41,7 @@ def require_free(port: int, what: str) -> None:
             pid = listening_pid(port)
             by = f" by the process {pid}" if pid else ""
             raise PrerequisiteMissing(
-                f"port {port}, asked for by {what}, is taken{by}", "choose another port, or end that process"
+                f"port {port}, asked for by {user}, is taken{by}", "choose another port, or end that process"
             ) from None
 
 

@@ -72,7 +72,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Id of the process."""
         return self.identity.pid
 
     def release(self) -> None:
@@ -154,8 +154,8 @@ def last_lines(log: Path, count: int = 8) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    shown = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
-    return "; ".join(shown[-count:])[-1500:]
+    useful = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+    return "; ".join(useful[-count:])[-1500:]
 
 
 def no_space(error: OSError) -> bool:
@@ -174,8 +174,8 @@ def _stat(pid: int) -> list[str] | None:
 def _by_ps(pid: int) -> Identity | None:
     """Identifies a process where there is no ``/proc``."""
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    shown = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False).stdout
-    state, _, began = shown.strip().partition(" ")
+    output = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False).stdout
+    state, _, began = output.strip().partition(" ")
     if not began or state.startswith("Z"):
         return None
     return Identity(pid, round(time.mktime(time.strptime(began.strip(), "%a %b %d %H:%M:%S %Y"))))

@@ -62,20 +62,20 @@ class Server:
 
     def exit_description(self) -> str | None:
         """Describes how it ended; None while it runs."""
-        how = self.process.exit_description()
-        if how is None:
+        exit_reason = self.process.exit_description()
+        if exit_reason is None:
             return None
         reason = self.reason(self.process)
-        return f"{self.name} ended with {how}" + (f": {reason}" if reason else "")
+        return f"{self.name} ended with {exit_reason}" + (f": {reason}" if reason else "")
 
     def ready(self) -> bool:
-        """Tells whether it is ready. BlockFault, with the end of its log, when it ended or takes too long."""
-        how = self.exit_description()
-        if how is not None:
+        """Tells whether the server is ready. BlockFault, with the end of its log, when it ended or takes too long."""
+        exit_reason = self.exit_description()
+        if exit_reason is not None:
             if ports.taken(self.process.last_lines(40)) and not self.fixed and self.attempts < ports.ATTEMPTS:
                 self.begin()
                 return False
-            raise BlockFault(f"{how} while it started: {self.process.last_lines() or 'its log is empty'}")
+            raise BlockFault(f"{exit_reason} while it started: {self.process.last_lines() or 'its log is empty'}")
         took = time.monotonic() - self._begun
         # Another process that won the race for the port may answer, too.
         if self.answers(self.ports) and ports.listening_pid(self.ports[-1]) == self.process.pid:

@@ -65,8 +65,8 @@ def _copy_program(engine: str, image: ToolImage, folder: Path) -> Tool:
         (part / image.program).chmod(0o755)
         version = tools.version_of(image.program, part / image.program)
         if version is None:
-            what = f"{image.program} of {image.image} does not run on this {platform.machine()}"
-            raise PrerequisiteMissing(what, _BY_HAND)
+            problem = f"{image.program} of {image.image} does not run on this {platform.machine()}"
+            raise PrerequisiteMissing(problem, _BY_HAND)
         os.replace(part / image.program, folder / image.program)  # noqa: PTH105 (atomic)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -93,6 +93,6 @@ def _run(engine: str, image: ToolImage, *words: str) -> str:
     return done.stdout
 
 
-def _failed(engine: str, image: ToolImage, what: str, why: str) -> PrerequisiteMissing:
+def _failed(engine: str, image: ToolImage, problem: str, why: str) -> PrerequisiteMissing:
     name = Path(engine).name
-    return PrerequisiteMissing(f"{name} {what} of {image.image}: {why}", f"see what {name} says, or {_BY_HAND}")
+    return PrerequisiteMissing(f"{name} {problem} of {image.image}: {why}", f"see what {name} says, or {_BY_HAND}")

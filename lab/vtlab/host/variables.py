@@ -1,4 +1,4 @@
-"""Environment variables for what a user brings: the service, its workload, and what runs beside them.
+"""Environment variables for the user's programs: the service, its workload, and its companions.
 
 An option ``--env NAME=VALUE`` overrides vtlab's own environment, for the service alone: ``--env JAVA_HOME=/opt/jdk``
 chooses no JDK for vtlab.
@@ -19,5 +19,5 @@ def add(name: str, value: str) -> None:
 
 
 def known() -> Mapping[str, str]:
-    """Returns all of them, by name."""
+    """Returns all variables, by name."""
     return ChainMap(_by_option, os.environ)

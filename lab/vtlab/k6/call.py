@@ -106,7 +106,7 @@ def write_private(workload: Workload, folder: Path) -> Path | None:
 
 
 def write_environment(names: Sequence[str], folder: Path) -> Path | None:
-    """Writes the variables that a user's script reads into such a file; None where none of them is set."""
+    """Writes the variables that a user's script reads into a file; returns None where none of them is set."""
     content = environment_of(names)
     return _written(folder, content) if content else None
 
@@ -120,8 +120,8 @@ def private_of(workload: Workload) -> dict[str, Any]:
 
 def environment_of(names: Sequence[str]) -> dict[str, Any]:
     """Returns the variables that a user's script reads, as private parts; empty where none is set."""
-    known = variables.known()
-    values = {name: known[name] for name in names if name in known}
+    available = variables.known()
+    values = {name: available[name] for name in names if name in available}
     return {"environment": values} if values else {}
 
 

@@ -47,7 +47,7 @@ class Script:
 
     @property
     def variables(self) -> list[str]:
-        """The environment variables that it reads by name, without those that vtlab sets."""
+        """Environment variables that the script reads by name, without those that vtlab sets."""
         names: set[str] = set()
         for path, content in self.files.items():
             if not path.endswith(_CODE):

@@ -1,4 +1,4 @@
-"""One attempt at one block on a target: warm-up, trials, and what is measured once beside them."""
+"""One attempt at one block on a target: warm-up, trials, and the phases that are measured once in a run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Attempt:
     def __init__(
         self, plan: AttemptPlan, progress: Progress, title: str, wait: Callable[[float], None] = time.sleep
     ) -> None:
-        """``title``: of the block, for messages."""
+        """Prepares an attempt. ``title``: the title of the block, for messages."""
         self._plan = plan
         #: Variants that still need light load and thread dumps.
         self._unmeasured = list(plan.unmeasured_variants)
@@ -100,7 +100,7 @@ class Attempt:
 
     @contextmanager
     def _faults_told(self) -> Iterator[None]:
-        """Tells the user of a fault: the trials are measured, and what is beside them costs no block."""
+        """Reports a fault to the user and goes on: the trials are measured, so that the fault costs no block."""
         try:
             with self._once():
                 yield
@@ -154,7 +154,7 @@ class Attempt:
             self._measure_single(started, single)
 
     def _measure_without_drain(self, started: StartedBlock) -> None:
-        """Measures each trial by a call of its own, after which its variant has no part in the block."""
+        """Measures each trial by a separate call, after which its variant has no part in the block."""
         state = self._state
         for position, variant in enumerate(self._plan.order, 1):
             # Another one may break meanwhile.
@@ -258,10 +258,10 @@ class Attempt:
         return light_load.plan(loaded, is_at_once)
 
     def _diagnose(self, started: StartedBlock) -> None:
-        """Takes thread dumps of the variants that need them, or of those that nothing measured explains."""
+        """Takes thread dumps of the variants that need them, or whose throughput no measurement explains."""
         state, plan = self._state, self._plan
         block, experiment = state.block, state.experiment
-        wanted = [
+        variants = [
             variant
             for variant in self._unmeasured
             if variant in state.variants
@@ -270,14 +270,14 @@ class Attempt:
                 or variant_results.is_unexplained([*plan.blocks_before, block], experiment, variant)
             )
         ]
-        if not wanted:
+        if not variants:
             return
-        state.step(f"thread dumps of {' and '.join(wanted)}")
-        trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
+        state.step(f"thread dumps of {' and '.join(variants)}")
+        trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in variants}
         block.diagnosis = started.diagnose(
-            {variant: dump_schedule.pace_for_dumps(state.pacing, experiment, trials[variant]) for variant in wanted}
+            {variant: dump_schedule.pace_for_dumps(state.pacing, experiment, trials[variant]) for variant in variants}
         )
-        missing = [variant for variant in wanted if variant not in block.diagnosis]
+        missing = [variant for variant in variants if variant not in block.diagnosis]
         if missing and plan.diagnosis == "always":
             self._say_no_dumps(missing, "vtlab could not ask the JVM, or the JVM ended")
 

@@ -1,4 +1,4 @@
-"""The state of a block that is being measured: what is measured of it so far, and which variants still take part."""
+"""State of a block under measurement: its phases so far, and the variants that still take part."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def is_given_up(document: K6Document) -> bool:
 
 
 def _phase_in_words(phase: str | None, cycles_before: int, variants: int) -> str | None:
-    """Describes k6's phase tag, after so many warm-up cycles of so many variants; None without one."""
+    """Describes k6's phase tag, given the numbers of warm-up cycles and variants; None without a tag."""
     if not phase:
         return None
     if phase.startswith("w"):

@@ -145,7 +145,9 @@ class LoadSearch:
         what the JIT compilers do."""
         limit = self._experiment.limits.cpu
         of_each = [[cycle for cycle in cycles if cycle.variant == name] for name in self._experiment.variants]
-        return self._has_warmed_up(WARM_UP_WITHIN) or all(steady_state(each, limit).reached for each in of_each)
+        return self._has_warmed_up(WARM_UP_WITHIN) or all(
+            steady_state(variant_cycles, limit).reached for variant_cycles in of_each
+        )
 
     def _warm_up_raised(self) -> bool:
         """Runs cycles with more CPU, as before the blocks, until the JIT compilers rest. Returns whether that took the
@@ -243,23 +245,23 @@ class LoadSearch:
 
     def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
         """Returns the levels for which there is time, of these, which grow; the first level of a search in any case."""
-        left = self._end() - self._clock() - k6_timing.START_UP
+        seconds_left = self._end() - self._clock() - k6_timing.START_UP
         is_warm = True
         affordable: list[int] = []
         for users in levels:
             if is_warm and users > self._warmed:
                 is_warm = False
-                left -= sum(map(self._warm_up_cycle, rounds.values()))
+                seconds_left -= sum(map(self._warm_up_cycle, rounds.values()))
             ramp_up = k6_timing.USER_RAMP_UP * users
-            left -= sum(
+            seconds_left -= sum(
                 k6_timing.BETWEEN_PHASES + max(ramp_up, round_) + 2 * round_ + window for round_ in rounds.values()
             )
-            if left >= 0 or not self._points:
+            if seconds_left >= 0 or not self._points:
                 affordable.append(users)
         return affordable
 
     def _warm_up_cycle(self, round_: float) -> float:
-        """Returns the seconds of a warm-up cycle of a variant with rounds of so many seconds."""
+        """Returns the seconds of a variant's warm-up cycle, given the seconds of its round."""
         load = units.seconds(self._experiment.windows.warmup_load)
         return k6_timing.BETWEEN_PHASES + k6_timing.LONGEST_WARM_UP_RAMP_UP + 2 * round_ + max(load, round_)
 
@@ -271,8 +273,8 @@ class LoadSearch:
             before = [point for point in self._points if point.variant == variant and point.users < users]
             last = max(before, key=lambda point: point.users, default=None)
             served = last.throughput if last else 0.0
-            alone = self._single_round.get(variant, UNKNOWN_ROUND)
-            rounds[variant] = min(LONGEST_ROUND, last.users / served if last and served else alone)
+            single_round = self._single_round.get(variant, UNKNOWN_ROUND)
+            rounds[variant] = min(LONGEST_ROUND, last.users / served if last and served else single_round)
             rate.append(served)
         slowest, longest = min(rate), max(rounds.values())
         window = min(WINDOW, max(SHORTEST_WINDOW, ANSWERS / slowest)) if slowest else WINDOW
@@ -281,14 +283,14 @@ class LoadSearch:
         return window, rounds
 
     def _disturbed(self, trials: Sequence[Trial]) -> str:
-        """Describes what of the load generator or the machine was at its end; empty where nothing was."""
+        """Describes the limits of the load generator or the machine that were reached; empty without any."""
         block = Block(block=0, attempt=1, order=[trial.variant for trial in trials], trials=list(trials))
         return "; ".join(generator.limits_reached(block, self._experiment))
 
 
 def _point(trial: Trial, experiment: Experiment) -> Point:
     failed = sum(trial.failed.values())
-    taken = jit_compiler.taken_by_compilers(trial, experiment)
+    jit_share = jit_compiler.taken_by_compilers(trial, experiment)
     return Point(
         variant=trial.variant,
         users=trial.users,
@@ -298,5 +300,5 @@ def _point(trial: Trial, experiment: Experiment) -> Point:
         p99=trial.latency.p99,
         longest=trial.latency.max,
         failed=failed / (failed + trial.ok) if failed + trial.ok else 0.0,
-        jit=None if taken is None else taken / experiment.limits.cpu,
+        jit=None if jit_share is None else jit_share / experiment.limits.cpu,
     )

@@ -48,9 +48,12 @@ class Progress:
         if self._status:
             self._status.start()
         blocks = f"{self._total} block" + ("" if self._total == 1 else "s")
-        left = self._seconds()
+        seconds_left = self._seconds()
         amount = "at least" if self._is_least else "about"
-        self.say(f"{blocks} to measure" + ("" if left is None else f", {amount} {minutes(left)}, until {_clock(left)}"))
+        self.say(
+            f"{blocks} to measure"
+            + ("" if seconds_left is None else f", {amount} {minutes(seconds_left)}, until {_clock(seconds_left)}")
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,31 +87,31 @@ class Progress:
             self._scale = spent / expected if expected else 1.0
             if expected is None:
                 # The next blocks are most likely of the same run.
-                self._left = [spent if left is None else left for left in self._left]
+                self._left = [spent if seconds_left is None else seconds_left for seconds_left in self._left]
         self.say(
             f"{name}: block {outcome.accepted} of {outcome.planned}: {_measured(block, outcome.failures)}{self._end()}"
         )
 
     def give_up(self, blocks: int) -> None:
-        """Removes so many of the next blocks, which will not be measured: their run has ended."""
+        """Removes the next blocks, which will not be measured: their run has ended."""
         del self._left[:blocks]
 
     def go_on(self, blocks: int) -> None:
-        """Adds so many blocks, which come next, to the run whose block was the last."""
+        """Adds blocks, which come next, to the run of the last block."""
         self._left[:0] = [self._last] * blocks
 
     def _seconds(self) -> float | None:
         """Estimates the time to the end; None where a block's length is unknown."""
-        known = [seconds for seconds in self._left if seconds is not None]
-        return sum(known) * self._scale if len(known) == len(self._left) else None
+        estimates = [seconds for seconds in self._left if seconds is not None]
+        return sum(estimates) * self._scale if len(estimates) == len(self._left) else None
 
     def _end(self) -> str:
-        left = self._seconds()
-        return "" if left is None else f" · ends about {_clock(left)}"
+        seconds_left = self._seconds()
+        return "" if seconds_left is None else f" · ends about {_clock(seconds_left)}"
 
 
 def _clock(seconds: float) -> str:
-    """Returns the time of day after so many seconds."""
+    """Returns the time of day that is this many seconds away."""
     return (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M")
 
 

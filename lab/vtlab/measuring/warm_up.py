@@ -99,7 +99,7 @@ class WarmUp:
     def _run_until_steady(
         self, started: StartedBlock, counts: CycleCounts, order: Sequence[str], may_end: bool
     ) -> None:
-        """``order``: of the trials that follow the first cycles; empty where none do."""
+        """Runs cycles until the variants are steady. ``order``: trials after the first cycles; empty without any."""
         state, done = self._state, counts.raised
         cheap, trial_load = counts.cheap, counts.trial_load
         while state.variants:
@@ -160,7 +160,7 @@ class WarmUp:
         return cycles
 
     def _are_followed_by_trials(self) -> bool:
-        """Tells whether nothing of the trials depends on the cycles before them."""
+        """Tells whether the trials are independent of the cycles before them."""
         experiment = self._state.experiment
         return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
 
@@ -197,9 +197,9 @@ class WarmUp:
         state.pacing = pacing = round_pacing.pacing(state.experiment, state.seed, warmed)
         if pacing.measure is None and pacing.shown_overload is None:
             return
-        shown = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
+        overload = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
         length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
-        state.say(f"windows{length} show an overload from {units.percent(shown)} on")
+        state.say(f"windows{length} show an overload from {units.percent(overload)} on")
 
     def _is_steady(self, variant: str) -> bool:
         warm_up = steady_state.warm_up_of(self._state.block, self._state.experiment, variant)

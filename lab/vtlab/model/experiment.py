@@ -240,7 +240,7 @@ class Experiment(_Strict):
 
     @property
     def workload(self) -> Workload:
-        """What users do, however it was written."""
+        """Workload of the users, from whichever form the file has."""
         requests = [self.request] if self.request else []
         return self.workload_ or Workload.model_construct(requests=requests)
 
@@ -274,5 +274,5 @@ class Experiment(_Strict):
 
     @property
     def better(self) -> Literal["higher", "lower"]:
-        """Which direction of the primary metric is good."""
+        """Direction of the primary metric that is good."""
         return "higher" if self.primary == "throughput" else "lower"

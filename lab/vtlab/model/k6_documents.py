@@ -58,5 +58,5 @@ class K6Document(Record):
 
     @property
     def phases(self) -> list[Trial]:
-        """All of them, in the order in which each variant had them."""
+        """All phases, in the order in which each variant had them."""
         return [*self.warmup, *self.single, *self.trials, *self.light]

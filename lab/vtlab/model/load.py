@@ -87,8 +87,8 @@ class OpenLoad(_Strict):
         return 0.0
 
     def least_users(self, max_response: str) -> int:
-        """Returns so many users that an answer of ``max_response`` seldom costs its user the next arrival: those in
-        flight then, and four times their standard deviation (of a Poisson count, its square root)."""
+        """Returns the number of users with which an answer of ``max_response`` seldom costs its user the next arrival:
+        the users in flight, and four times their standard deviation (of a Poisson count, its square root)."""
         in_flight = self.rate * units.seconds(max_response)
         return math.ceil(in_flight + 4 * math.sqrt(in_flight))
 

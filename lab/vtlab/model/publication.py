@@ -98,7 +98,7 @@ def numbers(folder: Path = FOLDER) -> dict[str, str]:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Raises BadInput for what is wrong in a file."""
+    """Raises BadInput for faults in a file."""
     try:
         yield
     except ValidationError as error:

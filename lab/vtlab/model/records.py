@@ -240,5 +240,5 @@ class Block(Record):
 
     @property
     def repeated_seconds(self) -> float:
-        """How long the attempt would have taken without what is measured once; 0 where that was not recorded."""
+        """Seconds that the attempt would have taken without the phases that are measured once; 0 where not recorded."""
         return max(0.0, (self.seconds or 0.0) - self.once_seconds)

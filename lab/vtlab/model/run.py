@@ -57,6 +57,8 @@ class Analysis:
         """Averages a figure of the server over all windows of a variant that count, each as long as it was; None where
         none has it."""
         trials = [trial for block in self.accepted for trial in block.trials if trial.variant == variant]
-        known = [(value, trial.window) for trial in trials if (value := trial.server.get(figure)) is not None]
-        seconds = math.fsum(window for _, window in known)
-        return math.fsum(value * window for value, window in known) / seconds if seconds else None
+        values_and_windows = [
+            (value, trial.window) for trial in trials if (value := trial.server.get(figure)) is not None
+        ]
+        seconds = math.fsum(window for _, window in values_and_windows)
+        return math.fsum(value * window for value, window in values_and_windows) / seconds if seconds else None

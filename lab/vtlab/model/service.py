@@ -126,7 +126,7 @@ class Service(BaseModel):
 
     @property
     def jar_path(self) -> Path | None:
-        """Where the jar is; None for a service without one."""
+        """Path of the jar; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
     def with_absolute_directory(self, file: Path) -> Service:
@@ -144,7 +144,7 @@ class Service(BaseModel):
 
     @property
     def has_own_databases(self) -> bool:
-        """Tells whether each variant has a database of its own."""
+        """Tells whether each variant has its separate database."""
         return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
 
 

@@ -96,7 +96,7 @@ class ServiceFile(Workload):
 
     @property
     def workload(self) -> Workload:
-        """What users do, without the rest of the file."""
+        """Workload of the users, without the rest of the file."""
         return Workload.model_validate({name: getattr(self, name) for name in Workload.model_fields})
 
     def options(self, path: Path) -> TryOptions:
@@ -147,7 +147,7 @@ class TryOptions:
     def overridden_by(self, call: TryOptions) -> TryOptions:
         """Returns these settings with those of the call in their place; lists have the entries of both."""
         lists = {name: [*getattr(self, name), *getattr(call, name)] for name in _LISTS}
-        named = {each.name: value for each in fields(call) if (value := getattr(call, each.name)) is not None}
+        named = {option.name: value for option in fields(call) if (value := getattr(call, option.name)) is not None}
         return replace(self, **{**named, **lists})
 
 
@@ -165,7 +165,7 @@ class RequestLines:
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether there is neither a request nor a script."""
+        """Tells whether the file has neither a request nor a script."""
         return not self.requests and self.script is None
 
     def document(self) -> dict[str, list[str] | str | None]:
@@ -192,7 +192,7 @@ class TryInput:
 
     @property
     def is_searched(self) -> bool:
-        """Whether vtlab must find the load."""
+        """Tells whether vtlab must find the load."""
         return self.options.users is None and self.options.rate is None
 
 

@@ -40,7 +40,7 @@ def _is_part(_: int | str) -> bool:
 def wrong_keys(
     error: ValidationError, whole: str, words: Words = message, is_part: Callable[[int | str], bool] = _is_part
 ) -> str:
-    """Names every wrong key with what is wrong, each once.
+    """Names every wrong key and its fault, each once.
 
     ``whole``: stands for the document where no key is at fault; without it the message stands alone. ``is_part``: tells
     a key from what pydantic adds to its place, as the name of a model in a union.
@@ -49,7 +49,7 @@ def wrong_keys(
 
 
 def first_wrong_key(error: ValidationError, whole: str = "") -> str:
-    """Names the first wrong key with what is wrong, for documents that no user writes."""
+    """Names the first wrong key and its fault, for documents that no user writes."""
     return _sentence(error.errors()[0], whole, message, _is_part)
 
 

@@ -28,9 +28,9 @@ def refuse_other_threads(name: str, threads: Threads, runs: Threads | None) -> N
     variant tells; None where it does not."""
     if runs == threads:
         return
-    wanted = " and ".join(f"{key}={value}" for key, value in ENVIRONMENT[threads].items())
+    expected = " and ".join(f"{key}={value}" for key, value in ENVIRONMENT[threads].items())
     raise BadInput(
-        f"{name}: it runs on {runs or 'unknown'} threads, in spite of {wanted}",
+        f"{name}: it runs on {runs or 'unknown'} threads, in spite of {expected}",
         "remove what overrides that: in the settings SPRING_APPLICATION_JSON, in the service's code the property itself"
         " or an executor of its own for requests",
     )

@@ -106,8 +106,8 @@ def read_data(path: Path) -> Data:
     columns = [name.strip() for name in lines[0][1]]
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice or "" in columns:
-        what = f"names the column {twice[0]} twice" if twice else "has a column without a name"
-        raise BadInput(f"{path} {what}", "name each column once, in the first line")
+        problem = f"names the column {twice[0]} twice" if twice else "has a column without a name"
+        raise BadInput(f"{path} {problem}", "name each column once, in the first line")
     for number, row in lines[1:]:
         if len(row) != len(columns):
             raise BadInput(

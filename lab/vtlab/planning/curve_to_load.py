@@ -28,12 +28,12 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
     assert isinstance(load, ClosedLoad)
     rounds = {name: seconds for name in experiment.variants if (seconds := _round(curve, name)) is not None}
     slowest = max((count for count in rounds.values()), default=0.0)
-    wanted = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
-    alone = min(LONGEST_SINGLE, max(SINGLE, SINGLE_ROUNDS * slowest))
+    window = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
+    single_window = min(LONGEST_SINGLE, max(SINGLE, SINGLE_ROUNDS * slowest))
     windows = experiment.windows.model_copy(
         update={
-            "measure": f"{min(LONGEST, wanted):.3g}s",
-            "single_user_phase": f"{alone:.3g}s",
+            "measure": f"{min(LONGEST, window):.3g}s",
+            "single_user_phase": f"{single_window:.3g}s",
             "ramp_up": f"{1000 * _ramp(experiment, curve, slowest):.0f}ms",
         }
     )
@@ -63,7 +63,7 @@ def _round(curve: Curve, variant: str) -> float | None:
     """Computes the seconds from one request of a user to the next with the chosen users: N / X, at the most that was
     served."""
     most = max((point.throughput for point in curve.points_of(variant)), default=0.0)
-    alone = curves.knee(curve.points, variant)
-    if not most or alone is None:
+    knee = curves.knee(curve.points, variant)
+    if not most or knee is None:
         return None
-    return max(curve.chosen, alone) / most
+    return max(curve.chosen, knee) / most

@@ -69,8 +69,8 @@ def _with(experiment: Experiment, addition: str, base: str, name: str, changes: 
             f"--with {addition}: '{name}' is no name for a further variant of {experiment.name}",
             "add each variant once, and rename a jar that has no name of its own",
         )
-    known = base in experiment.variants or base in experiment.properties
-    base_properties = experiment.properties_of(base) if known else None
+    is_known = base in experiment.variants or base in experiment.properties
+    base_properties = experiment.properties_of(base) if is_known else None
     properties = {
         "threads": base_properties.threads if base_properties else base,
         **(base_properties.model_dump() if base_properties else {}),

@@ -21,5 +21,5 @@ GRID_STEP, GRID_STEP_USERS = 0.5, 500
 
 
 def grid(users: int) -> float:
-    """Returns the seconds between the moments at which so many users end and begin phases."""
+    """Returns the seconds between the moments at which this many users end and begin phases."""
     return FINE_GRID if users <= FINE_GRID_USERS else GRID_STEP * math.ceil(users / GRID_STEP_USERS)

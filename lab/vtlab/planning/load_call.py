@@ -41,7 +41,7 @@ class LightLoad:
 
     @property
     def is_idle(self) -> bool:
-        """True where nothing arrives in any of them."""
+        """Tells whether no request arrives in any phase of the call."""
         return not any(map(any, self.rates.values()))
 
 

@@ -87,12 +87,12 @@ def window_pacing(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial
     )
     planned = max(units.seconds(experiment.window_of(variant)) for variant in experiment.variants)
     window = max(planned, min(LONGEST_WINDOW, arriving.window()))
-    shown = arriving.overload(window) if window < arriving.window() else None
-    return CallPacing(measure=math.ceil(1000 * window) if window > planned else None, shown_overload=shown)
+    overload = arriving.overload(window) if window < arriving.window() else None
+    return CallPacing(measure=math.ceil(1000 * window) if window > planned else None, shown_overload=overload)
 
 
 def _root(function: Callable[[float], float], most: float) -> float:
-    """Returns where a function that begins below 0 crosses it, by halves; ``most`` where that is later."""
+    """Finds by bisection the zero of a function that begins below 0; returns ``most`` where the zero is later."""
     low, high = 0.0, most
     while high - low > 1e-6 * high:
         middle = (low + high) / 2

@@ -42,7 +42,7 @@ def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[Plann
 
 
 def max_rejected(blocks: int) -> int:
-    """Returns how many rejected blocks end a run of so many blocks: noise of this size is no accident."""
+    """Returns the number of rejected blocks that ends a run of this length: noise of this size is no accident."""
     return max(2, blocks // 2)
 
 

@@ -37,11 +37,11 @@ def fill_in_flight_before(
             in_flight = 0.0
         for other in variants - {trial.variant}:
             earlier = before.get(other)
-            left = client.in_flight(other, _ended(earlier), trial.start)
-            if left is None and earlier and _unanswered(earlier, longest_ms):
+            remaining = client.in_flight(other, _ended(earlier), trial.start)
+            if remaining is None and earlier and _unanswered(earlier, longest_ms):
                 in_flight = None
-            elif left is not None and in_flight is not None:
-                in_flight = max(in_flight, left)
+            elif remaining is not None and in_flight is not None:
+                in_flight = max(in_flight, remaining)
         trial.server["in_flight_before"] = in_flight
         before[trial.variant] = trial
 

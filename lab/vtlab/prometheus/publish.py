@@ -117,15 +117,15 @@ def _short(name: str) -> str:
 
 def headline(comparison: Comparison) -> str:
     """Names the verdict as briefly: ``virtual is faster``, ``platform fails``."""
-    of, over, verdict = comparison.of, comparison.over, comparison.verdict
+    variant, over, verdict = comparison.of, comparison.over, comparison.verdict
     if verdict == "fails":
-        failing = " and ".join(comparison.fails) or of
+        failing = " and ".join(comparison.fails) or variant
         return f"{failing} fail" if len(comparison.fails) > 1 else f"{failing} fails"
     if verdict == "equivalent":
-        return f"{of}, {over}: equivalent"
+        return f"{variant}, {over}: equivalent"
     if verdict == "inconclusive":
-        return f"{of}, {over}: inconclusive"
-    return f"{of} is {verdict}"
+        return f"{variant}, {over}: inconclusive"
+    return f"{variant} is {verdict}"
 
 
 def document(written: Sequence[Sample], at_ms: int) -> dict[str, Any]:

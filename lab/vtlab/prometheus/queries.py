@@ -145,9 +145,9 @@ class Prometheus(PrometheusApi):
 
     def scrape_interval(self, variant: str) -> str | None:
         """Returns the variant's scrape interval, as Prometheus writes it (``1s``, ``1m30s``); None if unknown."""
-        wanted = {"variant": variant, **self.selectors.get(variant, {})}
+        labels = {"variant": variant, **self.selectors.get(variant, {})}
         for target in self.targets():
-            if wanted.items() <= target.get("labels", {}).items():
+            if labels.items() <= target.get("labels", {}).items():
                 return target.get("scrapeInterval") or None
         return None
 

@@ -32,7 +32,7 @@ SEEDS = 2**31
 
 @dataclass(frozen=True)
 class _Call:
-    """What all runs of one call share."""
+    """Facts that all runs of one call share."""
 
     options: Options
     started: datetime

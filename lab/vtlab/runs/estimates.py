@@ -29,11 +29,11 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
 
 def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:
     """Estimates the length of each block that the run in ``folder`` lacks, in all or up to its next look."""
-    seconds, left = block_seconds(folder / normalised.PLAN, run.experiment), run_status.blocks_left(run)
-    if seconds is None or not left:
-        return [seconds] * left
+    seconds, blocks_left = block_seconds(folder / normalised.PLAN, run.experiment), run_status.blocks_left(run)
+    if seconds is None or not blocks_left:
+        return [seconds] * blocks_left
     seconds += window_overrun_seconds(run) or 0.0
-    return [seconds + extra_phase_seconds(run), *[seconds] * (left - 1)]
+    return [seconds + extra_phase_seconds(run), *[seconds] * (blocks_left - 1)]
 
 
 def may_take_longer(run: Run) -> bool:
@@ -43,7 +43,7 @@ def may_take_longer(run: Run) -> bool:
 
 
 def extra_phase_seconds(run: Run) -> float:
-    """Estimates the length of what is measured once in a run, beside the trials, as far as the next block has it."""
+    """Estimates the seconds of the phases that a run measures once, as far as the next block has them."""
     accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
     variants = set(run.experiment.variants)
     has_single = variants <= {phase.variant for block in accepted for phase in block.single}

@@ -36,7 +36,7 @@ def collect(
 
 
 def versions(experiment: Experiment, cluster: ReleaseRef | None, java_home: str | None = None) -> dict[str, str]:
-    """Collects the versions of everything that runs the experiment in the cluster, or on this machine; errors as of
+    """Collects the versions of all programs of the experiment in the cluster, or on this machine; errors as of
     ``collect``."""
     return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment, java_home)
 

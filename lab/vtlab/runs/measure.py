@@ -76,7 +76,7 @@ def measure_run(
 
 @dataclass(frozen=True)
 class TargetSite:
-    """What opens the target of a run, or of a search for a load."""
+    """Arguments with which the target of a run, or of a search for a load, is opened."""
 
     folder: Path
     root: Path
@@ -155,7 +155,7 @@ class _Measurement:
 
     def measure(self) -> None:
         """Measures until the run has ended. InvalidRun when too many blocks are rejected."""
-        while left := run_status.blocks_left(self.run):
+        while blocks_left := run_status.blocks_left(self.run):
             self._refuse_too_many_rejected()
             block, samples = self._attempt()
             # Ctrl-C must not cost a block that is measured.
@@ -165,7 +165,7 @@ class _Measurement:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
             is_accepted = self._judge(block)
-            self._say_how_far(left - 1 if is_accepted else left)
+            self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
@@ -222,14 +222,14 @@ class _Measurement:
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
-        left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
-        if left > expected:
-            self._progress.go_on(left - expected)
-        elif left < expected:
-            self._progress.give_up(expected - left)
-        if reached and (reached.ended or left > expected):
+        blocks_left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
+        if blocks_left > expected:
+            self._progress.go_on(blocks_left - expected)
+        elif blocks_left < expected:
+            self._progress.give_up(expected - blocks_left)
+        if reached and (reached.ended or blocks_left > expected):
             self._progress.say(f"{self.run.name}: {block_counts.after_look(reached)}")
-        elif not left and expected:
+        elif not blocks_left and expected:
             self._progress.say(
                 f"{self.run.name}: no further blocks:"
                 f" a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"

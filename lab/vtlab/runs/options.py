@@ -13,7 +13,7 @@ from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for, beyond the experiments."""
+    """Options of a call, beyond the experiments."""
 
     #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.statistics.sequential``).
     blocks: int | None

@@ -97,7 +97,7 @@ def read(folder: Path) -> Run:
 
 
 def read_runs(folder: Path) -> dict[Path, Run]:
-    """Reads the run of each results directory that ``folder`` means, as of ``runs_in``."""
+    """Reads the run of each results directory that ``runs_in`` finds for ``folder``."""
     return {run_folder: read(run_folder) for run_folder in runs_in(folder)}
 
 

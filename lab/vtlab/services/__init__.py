@@ -1,1 +1,1 @@
-"""Services that are measured: how each starts, and the companions beside it."""
+"""Services under measurement: how each starts, and its companions."""

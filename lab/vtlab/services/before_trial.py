@@ -43,16 +43,16 @@ def _request(text: str, values: dict[str, str], base: str) -> None:
         data=None if body is None else filled(body, values).encode(),
         headers={"Content-Type": "application/json"} if is_json(fields.get("body")) else {},
     )
-    what = f"between: {fields['method']} {fields['path']}"
+    subject = f"between: {fields['method']} {fields['path']}"
     # No proxy is asked for this machine.
     handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=any_certificate())]
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=WITHIN) as answer:
             answer.read()
     except urllib.error.HTTPError as error:
-        raise BadInput(f"{what} was answered {error.code}", "correct the request in between") from None
+        raise BadInput(f"{subject} was answered {error.code}", "correct the request in between") from None
     except OSError as error:
-        raise BlockFault(f"{what} was not answered: {error}") from None
+        raise BlockFault(f"{subject} was not answered: {error}") from None
 
 
 def _command(text: str, values: dict[str, str], ledger: Ledger, log: Path) -> None:
@@ -63,5 +63,5 @@ def _command(text: str, values: dict[str, str], ledger: Ledger, log: Path) -> No
     finally:
         process.stop(1)
     if process.returncode():
-        how = f"{process.exit_description()}: {process.last_lines() or 'it said nothing'}"
-        raise BadInput(f"between: {text} ended with {how}", "correct the command in between")
+        reason = f"{process.exit_description()}: {process.last_lines() or 'it said nothing'}"
+        raise BadInput(f"between: {text} ended with {reason}", "correct the command in between")

@@ -43,13 +43,13 @@ def is_url(where: str) -> bool:
     return where.startswith(("http://", "https://"))
 
 
-def discover(variant: VariantProcess, seen: Inspection) -> tuple[list[Endpoint], str]:
-    """Asks the service for its requests; returns them, and the path that told them."""
-    context = from_jar.context_path(seen)
-    openapi = context + from_jar.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
+def discover(variant: VariantProcess, inspection: Inspection) -> tuple[list[Endpoint], str]:
+    """Asks the service for its requests; returns them, and the path that listed them."""
+    context = from_jar.context_path(inspection)
+    openapi = context + from_jar.path_setting(inspection, "springdoc.api-docs.path", OPENAPI)
     if endpoints := from_openapi(_document(variant, openapi)):
         return endpoints, openapi
-    mappings = from_jar.actuator_path(seen) + "/mappings"
+    mappings = from_jar.actuator_path(inspection) + "/mappings"
     return from_mappings(_document(variant, mappings), context), mappings
 
 

@@ -1,4 +1,4 @@
-"""A user's service, described by what its jar holds."""
+"""A user's service, described by the contents of its jar."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def service_from_jar(
     ``jvm_flags``: of production; without any the JVM's own choice under the limits is kept. A JVM that is out of memory
     ends, unless a flag says what it is to do: else its requests would fail one by one, and nothing would say why.
     """
-    seen = inspection.inspect(jar, java)
+    inspected = inspection.inspect(jar, java)
     return Service(
         name=name_of(jar),
         jar=jar.name,
         directory=str(jar.parent.absolute()),
         jvm_flags=[*jvm_flags, *out_of_memory_flags(jvm_flags)],
         agent=True,
-        readiness=_readiness(seen),
+        readiness=_readiness(inspected),
         metrics=agent.PAGE,
-        environment=_HAS_HEALTH if seen.actuator else {},
+        environment=_HAS_HEALTH if inspected.actuator else {},
         environment_from=list(environment_from),
         environment_file=str(environment_file.absolute()) if environment_file else None,
-        meters=meters(seen),
+        meters=meters(inspected),
     )
 
 
@@ -55,25 +55,25 @@ def out_of_memory_flags(jvm_flags: Sequence[str]) -> list[str]:
     return [] if any("OnOutOfMemoryError" in flag for flag in jvm_flags) else [_ON_OUT_OF_MEMORY]
 
 
-def _readiness(seen: Inspection) -> str:
-    if not seen.actuator:
+def _readiness(inspected: Inspection) -> str:
+    if not inspected.actuator:
         return "/"
-    return actuator_path(seen) + _HEALTH
+    return actuator_path(inspected) + _HEALTH
 
 
-def actuator_path(seen: Inspection) -> str:
+def actuator_path(inspected: Inspection) -> str:
     """Returns the path of its actuator, whether it has one or not."""
-    return context_path(seen) + path_setting(seen, "management.endpoints.web.base-path", "/actuator")
+    return context_path(inspected) + path_setting(inspected, "management.endpoints.web.base-path", "/actuator")
 
 
-def context_path(seen: Inspection) -> str:
+def context_path(inspected: Inspection) -> str:
     """Returns the beginning of every path of the service."""
-    return path_setting(seen, "server.servlet.context-path", "")
+    return path_setting(inspected, "server.servlet.context-path", "")
 
 
-def path_setting(seen: Inspection, name: str, default: str) -> str:
+def path_setting(inspected: Inspection, name: str, default: str) -> str:
     """Returns a path of the service's URLs by its setting, without a slash at its end."""
-    value = seen.setting(name) or default
+    value = inspected.setting(name) or default
     # A placeholder is filled in by Spring Boot alone.
     return (value if value.startswith("/") else default).rstrip("/")
 
@@ -95,9 +95,9 @@ def database_environment(jar: Path) -> dict[str, str]:
     }
 
 
-def meters(seen: Inspection) -> list[Meters]:
+def meters(inspected: Inspection) -> list[Meters]:
     """Returns the groups of meters that the agent serves for it."""
-    return ["jvm", "process", "cgroup", seen.server]
+    return ["jvm", "process", "cgroup", inspected.server]
 
 
 def name_of(jar: Path) -> str:

@@ -45,7 +45,7 @@ def inspect(path: Path, java: Java | None = None) -> Inspection:
 
 
 def inspect_if_possible(service: Service) -> Inspection | None:
-    """Inspects the service's jar; None for a service without one, or whose jar vtlab could tell nothing of."""
+    """Inspects the service's jar; None for a service without one, or with a jar that vtlab cannot read."""
     if service.jar_path is None:
         return None
     try:
@@ -94,9 +94,9 @@ def _server(read: Jar, settings: dict[str, str]) -> tuple[Server, str]:
             f"{read.path} runs on Undertow, which vtlab does not measure",
             "build it with spring-boot-starter-tomcat or spring-boot-starter-jetty",
         )
-    what = "war has no embedded server" if read.packaging == "war" else "jar has no embedded server"
+    problem = "war has no embedded server" if read.packaging == "war" else "jar has no embedded server"
     raise BadInput(
-        f"{read.path}: this {what} (tomcat-embed-core or jetty-server)",
+        f"{read.path}: this {problem} (tomcat-embed-core or jetty-server)",
         "build it with spring-boot-starter-tomcat or spring-boot-starter-jetty; a worker without HTTP has no requests",
     )
 

@@ -70,8 +70,8 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Jar:
     names = archive.namelist()
     manifest = _attributes(_text(archive, _MANIFEST)) if _MANIFEST in names else {}
     if "Main-Class" not in manifest:
-        what = "war needs a servlet container" if _is_war(names) else "jar is a library, or the plain one"
-        raise BadInput(f"{path} has no Main-Class: this {what}", _EXECUTABLE)
+        problem = "war needs a servlet container" if _is_war(names) else "jar is a library, or the plain one"
+        raise BadInput(f"{path} has no Main-Class: this {problem}", _EXECUTABLE)
     packaging = _packaging(manifest, names)
     classes = {
         "nested": manifest.get("Spring-Boot-Classes", "BOOT-INF/classes/"),

@@ -39,7 +39,9 @@ def read(files: Mapping[str, str]) -> dict[str, str]:
         pairs = _properties(files[name]) if name.endswith(".properties") else _yaml(files[name])
         for key, value in pairs:
             if uniform(key).startswith(tuple(map(uniform, KEPT))):
-                settings = {other: known for other, known in settings.items() if uniform(other) != uniform(key)}
+                settings = {
+                    other: other_value for other, other_value in settings.items() if uniform(other) != uniform(key)
+                }
                 settings[key] = value
     return dict(sorted(settings.items()))
 

@@ -177,7 +177,7 @@ class VariantProcess:
     """One started variant."""
 
     def __init__(self, variant: str, launch: Launch, cgroup: Cgroup | None) -> None:
-        """``cgroup`` is its control group; None where nothing limits it."""
+        """``cgroup``: control group of the process; None where nothing limits it."""
         service = launch.service
         self.variant = variant
         self.launch = launch
@@ -202,7 +202,7 @@ class VariantProcess:
 
     @property
     def url(self) -> str:
-        """Where k6 sends its requests."""
+        """Address to which k6 sends its requests."""
         return f"{'https' if self.is_tls else 'http'}://{ports.HOST}:{self.server.port}"
 
     @property
@@ -212,12 +212,12 @@ class VariantProcess:
 
     def end(self) -> str | None:
         """Describes how it ended, in words that complete "it fails: …"; None while it runs."""
-        how = self.process.exit_description()
-        return None if how is None else self._reason(self.process) or f"it ended with {how}"
+        exit_reason = self.process.exit_description()
+        return None if exit_reason is None else self._reason(self.process) or f"it ended with {exit_reason}"
 
     @property
     def pins(self) -> bool:
-        """Whether its JVM, of before Java 24, pins virtual threads that wait in ``synchronized``."""
+        """Tells whether the JVM is older than Java 24: it pins virtual threads that wait in ``synchronized``."""
         java = self.launch.javas.get(self.variant)
         return java is not None and java.major < 24
 
@@ -268,7 +268,7 @@ class VariantProcess:
         return True
 
     def _status(self, port: int) -> int | None:
-        """Returns the status of the readiness on that port, by HTTP or HTTPS; finds out which of them it is."""
+        """Returns the status of the readiness path on the port, by whichever of HTTP and HTTPS it speaks."""
         path = self.launch.service.readiness
         status = server.status(port, path)
         # To a plain request Tomcat says 400 where it expects TLS, others nothing.
@@ -303,7 +303,7 @@ class VariantProcess:
 
 
 class WrongPort(BlockFault):
-    """A service listens on another port than it was told."""
+    """Fault: a service listens on another port than the one it was given."""
 
 
 def ready_within(service: Service) -> float:

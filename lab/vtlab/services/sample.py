@@ -45,13 +45,13 @@ def service() -> Service:
 
 
 def jvm_flags() -> list[str]:
-    """Reads the flags of every JVM of it, without the heap, which is a limit of the experiment."""
+    """Reads the flags of each of the sample's JVMs, without the heap, which is a limit of the experiment."""
     lines = (shipped.ROOT / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def find() -> Tool:
-    """Finds its extracted jar and its version; PrerequisiteMissing where it is not built."""
+    """Finds the sample's extracted jar and its version; PrerequisiteMissing where it is not built."""
     jar = shipped.ROOT / JAR
     if not jar.is_file():
         raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", in_checkout(SETUP) or _ELSEWHERE)

@@ -1,1 +1,1 @@
-"""Where variants run: this machine or a cluster."""
+"""Targets, on which variants run: this machine or a cluster."""

@@ -38,7 +38,7 @@ class StartedBlock(Protocol):
 
     @property
     def call_seconds(self) -> float:
-        """Seconds that a call of k6 takes beside its phases, about."""
+        """Approximate seconds that a call of k6 takes besides its phases."""
 
     def drop(self, variant: str) -> None:
         """Removes a variant from those that get load in the block; it ends where it can be ended."""

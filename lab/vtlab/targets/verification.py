@@ -80,7 +80,7 @@ class StartedVariant:
 def refuse_other_limits(variant: StartedVariant, fix: str) -> None:
     """Raises PrerequisiteMissing, with ``fix``, where the limits of the experiment do not hold for a variant."""
     limits, enforced, figures = variant.experiment.limits, variant.enforced, variant.figures
-    wanted = variant.processors or math.ceil(limits.cpu)
+    expected = variant.processors or math.ceil(limits.cpu)
     wrong = []
     if enforced and not close(enforced.cpu, limits.cpu):
         wrong.append(f"its control group allows {_cores(enforced.cpu)}")
@@ -88,9 +88,9 @@ def refuse_other_limits(variant: StartedVariant, fix: str) -> None:
         wrong.append(f"its control group allows {enforced.memory or 'unlimited'} bytes of memory, not {limits.memory}")
     if "cgroup" in variant.meters and not close(figures.cpu_limit, limits.cpu):
         wrong.append(f"the JVM itself reads {_cores(figures.cpu_limit)}")
-    if "jvm" in variant.meters and figures.processors != wanted:
+    if "jvm" in variant.meters and figures.processors != expected:
         counted = "no" if figures.processors is None else f"{figures.processors:g}"
-        wrong.append(f"the JVM counts {counted} processors, not {wanted}")
+        wrong.append(f"the JVM counts {counted} processors, not {expected}")
     if wrong:
         raise PrerequisiteMissing(
             f"{variant.name}: the CPU limit of {limits.cpu:g} does not hold: {'; '.join(wrong)}", fix
@@ -112,10 +112,10 @@ def refuse_other_threads(variant: StartedVariant) -> None:
 def refuse_other_jvms(experiment: Experiment, instances: Sequence[Instance]) -> None:
     """Raises PrerequisiteMissing where variants that differ in their threads alone have JVMs of another shape: garbage
     collector, processors or heap, of which one would gain by more than its threads."""
-    seen: dict[str, Instance] = {}
+    first_instances: dict[str, Instance] = {}
     for instance in instances:
         alike = experiment.properties_of(instance.variant).model_dump_json(exclude={"threads"})
-        other = seen.setdefault(alike, instance)
+        other = first_instances.setdefault(alike, instance)
         if (other.gc, other.processors) != (instance.gc, instance.processors) or not _is_as_large(other, instance):
             raise PrerequisiteMissing(
                 f"the JVMs differ in more than their threads: {_shape(other)}; {_shape(instance)}",
@@ -132,16 +132,16 @@ def _shape(instance: Instance) -> str:
     return f"{instance.variant} has {instance.gc} GC, {instance.processors} processors{heap}"
 
 
-def _threads_of_tomcat(pool: float | None, wanted: Threads) -> Threads | None:
+def _threads_of_tomcat(pool: float | None, expected: Threads) -> Threads | None:
     """Tells the threads of a service by the size of Tomcat's pool; without one it may be on another server."""
     if pool is None:
-        return wanted if wanted == "reactive" else None
+        return expected if expected == "reactive" else None
     return "virtual" if pool < 0 else "platform"
 
 
-def close(value: float | None, wanted: float) -> bool:
+def close(value: float | None, expected: float) -> bool:
     """Tells whether a limit is the wanted one."""
-    return value is not None and abs(value - wanted) <= TOLERANCE * wanted
+    return value is not None and abs(value - expected) <= TOLERANCE * expected
 
 
 def _cores(value: float | None) -> str:

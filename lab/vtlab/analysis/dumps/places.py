@@ -96,7 +96,7 @@ class Thread:
 
     @property
     def works_for_a_request(self) -> bool:
-        """Tells whether it serves a request, or runs a task that a request may wait for."""
+        """Tells whether the thread serves a request, or runs a task for which a request may wait."""
         return self.serves_a_request or self.runs_a_task
 
     @functools.cached_property
@@ -109,7 +109,7 @@ class Thread:
 
     @property
     def runs_a_task(self) -> bool:
-        """Tells whether it runs the service's code for somebody, without a request of its own."""
+        """Tells whether the thread runs a task with the service's code, and serves no request itself."""
         if self.serves_a_request or self._is_of_no_request:
             return False
         runs = any(frame.starts(libraries.TASK) for frame in self.stack)
@@ -117,7 +117,7 @@ class Thread:
 
     @property
     def waits_for_admission(self) -> bool:
-        """Tells whether it has a request that the server does not let begin."""
+        """Tells whether the thread has a request that the server does not yet admit."""
         outside = next((frame for frame in self.stack if not frame.is_of_jdk), None)
         return self.waits and outside is not None and outside.starts(libraries.ADMISSION)
 
@@ -132,7 +132,7 @@ class Thread:
 
     @property
     def is_idle(self) -> bool:
-        """Tells whether it is of the server's pool and has no request."""
+        """Tells whether the thread belongs to the server's pool and has no request."""
         return any(frame.starts(libraries.IDLE) for frame in self.stack)
 
     @property
@@ -193,11 +193,11 @@ def activity_of(thread: Thread) -> Doing:
         return Doing("wait", "a carrier")
     if thread.waits_for_admission:
         return Doing("server-queue", "Jetty's threads.max")
-    activity, what = _activity(thread)
+    activity, purpose = _activity(thread)
     outside = [frame for frame in thread.stack if not frame.is_of_jdk] or [thread.stack[0]]
     line = next((frame for frame in outside if frame.is_of_service), outside[0])
-    is_unnamed = activity in ("lock", "wait") and (what == _UNKNOWN or (what != _CLIENT and line.starts(_SERVER)))
-    return Doing(activity, f"{what} at {line}" if what else str(line), thread.runs_a_task, is_unnamed)
+    is_unnamed = activity in ("lock", "wait") and (purpose == _UNKNOWN or (purpose != _CLIENT and line.starts(_SERVER)))
+    return Doing(activity, f"{purpose} at {line}" if purpose else str(line), thread.runs_a_task, is_unnamed)
 
 
 def _idle_threads(dumps: Sequence[Sequence[Thread]]) -> float | None:
@@ -322,7 +322,7 @@ def _lock(thread: Thread, jdk: Sequence[Frame]) -> str | None:
 
 
 def _entry(jdk: Sequence[Frame]) -> str:
-    """Names what of the JDK the rest of the stack has called to wait."""
+    """Names the JDK method that the rest of the stack called to wait."""
     if any(frame.name.startswith("java.lang.Thread.sleep") for frame in jdk):
         return "Thread.sleep"
     if not jdk:

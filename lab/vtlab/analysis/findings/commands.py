@@ -1,4 +1,4 @@
-"""The command that tries a finding's cure, as one that can be typed.
+"""Command that tries a finding's cure, ready to be typed.
 
 A row of ``findings.json`` knows neither the path of the jar nor what is asked of the service.
 """

@@ -65,7 +65,7 @@ class Side:
 
     @property
     def java(self) -> str | None:
-        """The version of its JVMs; None where none said it."""
+        """Version of the variant's JVMs; None where no JVM reported it."""
         return next((i.java for block in self.blocks for i in block.instances if i.variant == self.variant), None)
 
     @property
@@ -77,13 +77,13 @@ class Side:
 
     @property
     def memory_failures(self) -> list[str]:
-        """How it ran out of memory, once for each block in which it did."""
+        """Reasons of the failures for lack of memory, one for each such block."""
         return [failure.reason for failure in self.result.failures if "memory" in failure.reason]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A variant on virtual threads, and the one on platform threads beside it; None where the run has none."""
+    """A variant on virtual threads, and the first on platform threads; None where the run has none."""
 
     virtual: Side
     platform: Side | None
@@ -122,10 +122,10 @@ def measured_findings(
     jar = inspection.jar if inspection else ANY_JAR
     virtuals = [side(v) for v, kind in kinds.items() if kind == "virtual"] if blocks else []
     return [
-        _finding(row, virtual.variant, shown, jar)
+        _finding(row, virtual.variant, evidence, jar)
         for virtual in virtuals
         for row, detector in ((findings.row(identifier), detector) for identifier, detector in DETECTORS.items())
-        if _is_of(row, virtual) and (shown := detector(Pair(virtual, platform, inspection, differences))) is not None
+        if _is_of(row, virtual) and (evidence := detector(Pair(virtual, platform, inspection, differences))) is not None
     ]
 
 
@@ -134,7 +134,7 @@ def _is_of(row: Row, virtual: Side) -> bool:
     return row.jdk is None or (virtual.java is not None and virtual.java in maven.parse_range(row.jdk))
 
 
-def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
+def _finding(row: Row, variant: str, evidence: Shown, jar: str) -> Finding:
     return Finding(
         id=row.id,
         kind="measured",
@@ -142,8 +142,8 @@ def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
         variant=variant,
         symptom=row.symptom,
         cause=row.cause,
-        amount=shown.amount,
-        place=shown.place,
+        amount=evidence.amount,
+        place=evidence.place,
         source=row.source,
         cure=row.for_jar(row.cure, jar),
         command=row.for_jar(row.command, jar),
@@ -270,10 +270,10 @@ def memory_of_requests(pair: Pair) -> Shown | None:
     before = platform.mean("live_heap_share") or 0.0
     if live < MORE * before:
         return None
-    beside = f"{_share(before)} is in use" if before else "there was no full collection"
+    heap_remark = f"{_share(before)} is in use" if before else "there was no full collection"
     return Shown(
         f"{_share(live)} of the heap is in use with {_count(virtual.in_flight)} requests in flight;"
-        f" {beside} with {_count(platform.in_flight)} on platform threads",
+        f" {heap_remark} with {_count(platform.in_flight)} on platform threads",
         "heap",
     )
 

@@ -53,8 +53,8 @@ def capacity(measured: Measured, resource: Resource) -> float | None:
         load = measured.experiment.load
         return float(load.users) if isinstance(load, ClosedLoad) else load.rate
     levels = [t.server.get(resource.metric("capacity")) for t in measured.trials]
-    known = [level for level in levels if level is not None and level > 0]
-    return min(known) if known and len(known) == len(levels) else None
+    positive_levels = [level for level in levels if level is not None and level > 0]
+    return min(positive_levels) if positive_levels and len(positive_levels) == len(levels) else None
 
 
 def demand(measured: Measured, resource: Resource) -> Demand | None:
@@ -125,8 +125,8 @@ def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
 def cpu_at_most(measured: Measured) -> float | None:
     """Computes the CPU seconds per OK request; where too little is known for a bound, with the JVM's fixed costs in
     it."""
-    known = cpu_demand(measured)
-    return known.seconds if known else _cpu_consumed(measured.trials, idle_cores(measured))
+    demand_seconds = cpu_demand(measured)
+    return demand_seconds.seconds if demand_seconds else _cpu_consumed(measured.trials, idle_cores(measured))
 
 
 def _hold(measured: Measured, resource: Resource) -> Demand | None:

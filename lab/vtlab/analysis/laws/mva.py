@@ -75,7 +75,7 @@ class Network:
         return math.exp(log_g(users - 1) - log_g(users))
 
     def scaled(self, name: str, factor: float) -> Network:
-        """Returns the network with that much more, or less, of a station's or a limit's capacity."""
+        """Returns the network with the capacity of a station or a limit scaled by a factor."""
 
         def limits(these: Mapping[str, int]) -> dict[str, int]:
             return {key: round(value * factor) if key == name else value for key, value in these.items()}

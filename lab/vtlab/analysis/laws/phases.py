@@ -116,8 +116,8 @@ def mean_level(trials: Sequence[Trial], name: ServerFigure) -> float | None:
 
 def per_request(trials: Sequence[Trial], name: ServerFigure) -> float | None:
     """Averages a figure per request over those windows that have it: a short one may lie between two scrapes."""
-    known = [(value, t.ok) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
-    return ratio((value * ok, ok) for value, ok in known)
+    values_and_requests = [(value, t.ok) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
+    return ratio((value * ok, ok) for value, ok in values_and_requests)
 
 
 def weighted(level: float | None, weight: float) -> float | None:

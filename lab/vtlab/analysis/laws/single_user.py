@@ -73,14 +73,14 @@ def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float 
     light_phases = [t for t in light_phases if t.rate == smallest or (t.rate or 0.0) * response >= MANY]
     phases = [(t.latency.mean, t.ok) for t in measured.single]
     phases += [(_response_under_light_load(t), t.ok) for t in light_phases]
-    known = [(seconds, ok) for seconds, ok in phases if seconds and ok]
-    if len(known) <= len(measured.single):
+    seconds_and_requests = [(seconds, ok) for seconds, ok in phases if seconds and ok]
+    if len(seconds_and_requests) <= len(measured.single):
         return alone
-    seconds, answers = (np.array(column, dtype=float) for column in zip(*known, strict=True))
+    seconds, answers = (np.array(column, dtype=float) for column in zip(*seconds_and_requests, strict=True))
     weights = answers / answers.sum()
     mean = float(weights @ seconds)
-    variance = float(weights @ np.log(seconds / mean) ** 2) / (len(known) - 1)
-    spread = math.exp(quantile(len(known) - 1) * math.sqrt(variance))
+    variance = float(weights @ np.log(seconds / mean) ** 2) / (len(seconds_and_requests) - 1)
+    spread = math.exp(quantile(len(seconds_and_requests) - 1) * math.sqrt(variance))
     # What the thread, or the user's round, takes of the response, or beyond it, is known of the same requests.
     middle = mean * alone.seconds / response
     return Demand(middle, middle / spread, middle * spread)

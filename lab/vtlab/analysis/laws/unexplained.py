@@ -159,8 +159,8 @@ def _behind_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:
 def _diagnosed_throughput(measured: Measured) -> float | None:
     """Computes the OK requests per second while the dumps were taken: where something had disturbed the trials that
     count, more than in these."""
-    known = measured.diagnosis.throughput if measured.diagnosis else None
-    return measured.throughput if known is None else known
+    throughput = measured.diagnosis.throughput if measured.diagnosis else None
+    return measured.throughput if throughput is None else throughput
 
 
 def _name(cause: places.Cause | None) -> str:

@@ -90,12 +90,12 @@ class Spread:
     high: float | None
 
 
-def log_ratio(of: Array, over: Array) -> Array:
+def log_ratio(values: Array, base_values: Array) -> Array:
     """Computes the log of the ratio of the means over the last axis (the trials of a variant in one block).
 
     All values must be above 0. The ratio of the block's means, not the mean of ratios [2].
     """
-    ratio: Array = np.log(np.mean(of, axis=-1)) - np.log(np.mean(over, axis=-1))
+    ratio: Array = np.log(np.mean(values, axis=-1)) - np.log(np.mean(base_values, axis=-1))
     return ratio
 
 
@@ -243,12 +243,12 @@ def _share_of_flips(values: Array) -> float:
             sums = np.concatenate((sums + value, sums - value))
         return float(np.count_nonzero(sums >= observed)) / len(sums)
     random = np.random.default_rng(20_070_801)
-    as_large, left = 1, SAMPLED_FLIPS
-    while left:
-        size = min(left, 10_000)
+    as_large, remaining = 1, SAMPLED_FLIPS
+    while remaining:
+        size = min(remaining, 10_000)
         signs = random.integers(0, 2, size=(size, len(values)), dtype=np.int8) * 2.0 - 1.0
         as_large += int(np.count_nonzero(signs @ values >= observed))
-        left -= size
+        remaining -= size
     return as_large / (SAMPLED_FLIPS + 1)
 
 
@@ -296,17 +296,17 @@ def outcome(low: float | None, high: float | None, better: Better, margin: float
 
 
 def holm_adjusted(p_values: Array) -> Array:
-    """Holm's adjusted p values, in the order given [7]; over the last axis."""
+    """Adjusts p values by Holm's method, in their order [7]; over the last axis."""
     order = np.argsort(p_values, axis=-1, kind="stable")
-    left = np.arange(p_values.shape[-1], 0, -1)
-    raised = np.minimum(1.0, np.take_along_axis(p_values, order, axis=-1) * left)
+    remaining = np.arange(p_values.shape[-1], 0, -1)
+    raised = np.minimum(1.0, np.take_along_axis(p_values, order, axis=-1) * remaining)
     adjusted = np.empty_like(p_values)
     np.put_along_axis(adjusted, order, np.maximum.accumulate(raised, axis=-1), axis=-1)
     return adjusted
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p values of the claims of one report [7]. None (no test made) stays None and does not count."""
+    """Adjusts the p values of a report's claims (Holm [7]). None (no test made) stays None and does not count."""
     tested = [(i, p) for i, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
     if tested:

@@ -53,7 +53,7 @@ _TRUE_SDS, _SCATTERS = 16, 4
 
 
 def sequential_rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
-    """Makes the rule of a run in a call that makes so many comparisons.
+    """Makes the rule of a run, given the number of comparisons in its call.
 
     ``precision``: the wanted half-width of the interval, 0.25 for 25 %. ``within``: seconds that the run may take.
     """
@@ -67,17 +67,17 @@ def sequential_rule(comparisons: int, precision: float = PRECISION, within: floa
 
 
 def level_factor(comparisons: int) -> float:
-    """Returns how much larger the levels of so many comparisons are than those of independent looks."""
+    """Returns the factor by which the levels of this many comparisons exceed those of independent looks."""
     return next((value for most, value in FACTORS.items() if comparisons <= most), 1.0)
 
 
 def level(rule: SequentialRule, blocks: int) -> float:
-    """Returns the two-sided level of the interval after so many blocks: between two looks that of the next."""
+    """Returns the two-sided level of the interval after a number of blocks: between two looks that of the next."""
     return next((a for look, a in zip(rule.looks, rule.levels, strict=True) if blocks <= look), rule.levels[-1])
 
 
 def next_look(looks: Sequence[int], blocks: int) -> int:
-    """Returns the first look after so many blocks; the last where there is none."""
+    """Returns the first look after a number of blocks, or else the last look."""
     return next((look for look in looks if look > blocks), looks[-1])
 
 
@@ -115,7 +115,7 @@ def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | f
 
 
 def _chi_squares(freedom: int, count: int) -> Array:
-    """Computes so many quantiles of a chi-square distribution, of equal weight."""
+    """Computes quantiles of equal weight of a chi-square distribution."""
     quantiles: Array = special.chdtri(freedom, (np.arange(count) + 0.5) / count)
     return quantiles
 
@@ -136,7 +136,7 @@ def stopping_decision(
     comparisons: Callable[[int], Sequence[Comparison]],
     fails: Callable[[int], bool],
 ) -> Decision:
-    """Decides whether a run has ended after its blocks, where and why, or is on its way to the next look.
+    """Decides whether a run has ended after its blocks, at which look and why, or continues to the next look.
 
     ``times``: before the run's first block that counts, and after each of them. ``comparisons`` and ``fails`` are asked
     for the run's first so many blocks: the primary comparisons with the intervals of that look, and whether failing

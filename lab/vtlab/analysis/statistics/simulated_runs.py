@@ -55,11 +55,11 @@ class Result:
     width: float
 
 
-def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
-    """Simulates how runs with these counts end; ``of``, ``over``: runs x blocks up to the last look x trials."""
-    logs, resolutions = paired.log_ratio(of, over), paired.resolution(of, over)
+def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) -> Ends:
+    """Simulates the ends of runs with these counts; each array has runs x blocks up to the last look x trials."""
+    logs, resolutions = paired.log_ratio(counts, base_counts), paired.resolution(counts, base_counts)
     runs = len(logs)
-    left = np.arange(runs)
+    running = np.arange(runs)
     result = Ends(
         blocks=np.zeros(runs, dtype=np.int64),
         position=np.zeros(runs, dtype=np.int8),
@@ -69,22 +69,22 @@ def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
     )
     for look in rule.looks:
         confidence = 1 - sequential.level(rule, look)
-        t = paired.paired_t(logs[left, :look], paired.floor(resolutions[left, :look]), confidence=confidence)
+        t = paired.paired_t(logs[running, :look], paired.floor(resolutions[running, :look]), confidence=confidence)
         half = (t.high - t.low) / 2
         low, high = np.exp(t.low), np.exp(t.high)
         position = paired.position(low, high)
         settled = (position != ACROSS) & sequential.is_precise(low, high, rule.precision)
-        futile = np.zeros(len(left), dtype=np.bool_)
+        futile = np.zeros(len(running), dtype=np.bool_)
         if sequential.FUTILE_FROM <= look < rule.looks[-1]:
             futile = ~settled & (sequential.chance(rule, look, t.mean, t.sd) < sequential.FUTILE)
         ended = settled | futile | (look == rule.looks[-1])
-        now = left[ended]
+        now = running[ended]
         result.blocks[now] = look
         result.position[now] = position[ended]
         result.covers[now] = ((t.low <= math.log(ratio)) & (math.log(ratio) <= t.high))[ended]
         result.is_futile[now] = futile[ended]
         result.width[now] = np.expm1(half[ended])
-        left = left[~ended]
+        running = running[~ended]
     return result
 
 

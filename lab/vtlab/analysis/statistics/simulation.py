@@ -1,4 +1,4 @@
-"""Simulated runs with realistic noise, and what the statistics make of them (``vtlab simulate``).
+"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab simulate``).
 
 The noise of a trial's throughput, on the log scale (standard deviations in ``Noise``): what the machine does to a
 block (both variants alike), a drift within it, an effect of each JVM (compilation, layout), correlated noise from trial
@@ -122,13 +122,13 @@ def counts(
 def _jvms(random: np.random.Generator, shape: tuple[int, ...], noise: Noise) -> tuple[Array, Array]:
     """Draws the effects of the JVMs of ``of`` and ``over``, of mean 0."""
     if noise.skewed:
-        of, over = math.sqrt(2) * noise.jvm * (1 - random.standard_exponential(shape)), np.zeros(shape)
+        effects, base_effects = math.sqrt(2) * noise.jvm * (1 - random.standard_exponential(shape)), np.zeros(shape)
     else:
-        of, over = random.normal(0, noise.jvm, shape), random.normal(0, noise.jvm, shape)
-    for effect, has_slow in ((of, noise.of_is_slow), (over, noise.over_is_slow)):
+        effects, base_effects = random.normal(0, noise.jvm, shape), random.normal(0, noise.jvm, shape)
+    for effect, has_slow in ((effects, noise.of_is_slow), (base_effects, noise.over_is_slow)):
         if has_slow:
             effect += math.log(SLOW) * ((random.random(shape) < SLOW_SHARE) - SLOW_SHARE)
-    return of, over
+    return effects, base_effects
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,9 @@ class Judged:
     squares: Array
 
 
-def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
-    logs = paired.log_ratio(of, over)
-    t = paired.paired_t(logs, paired.floor(paired.resolution(of, over)))
+def _judge(counts: Array, base_counts: Array, ratio: Array | float) -> Judged:
+    logs = paired.log_ratio(counts, base_counts)
+    t = paired.paired_t(logs, paired.floor(paired.resolution(counts, base_counts)))
     squares = np.sum(np.square(logs - np.log(ratio)), axis=-1)
     return Judged(t, paired.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
 
@@ -220,7 +220,7 @@ def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -
 
 
 def chunks(runs: int) -> Iterator[int]:
-    """Yields the sizes of the parts in which so many runs are simulated."""
+    """Yields the sizes of the parts in which the runs are simulated."""
     for begin in range(0, runs, CHUNK):
         yield min(CHUNK, runs - begin)
 

@@ -28,9 +28,9 @@ def _agreed(block: Block, _: Experiment) -> Iterator[Value]:
 
 def _known(block: Block, experiment: Experiment) -> Iterator[Value]:
     for variant in sound_variants(block, experiment):
-        known = any(instance.variant == variant for instance in block.instances)
+        is_known = any(instance.variant == variant for instance in block.instances)
         reason = f"{NOT_MEASURED} of its instance before and after the block"
-        yield Value(0 if known else None, "all" if known else NOT_MEASURED, reason, variant)
+        yield Value(0 if is_known else None, "all" if is_known else NOT_MEASURED, reason, variant)
 
 
 def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
@@ -64,10 +64,10 @@ def _drain_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         trial = leftover.trial
         if trial.variant in broken or any(p.variant in broken or overloaded(p, experiment) for p in leftover.left):
             continue
-        known = trial.server.get("in_flight_before") is not None
+        is_known = trial.server.get("in_flight_before") is not None
         reason = f"{NOT_MEASURED} of the requests in flight before it"
-        text = "before every trial" if known else NOT_MEASURED
-        yield Value(0 if known else None, text, reason, trial.variant, moment_of(trial))
+        text = "before every trial" if is_known else NOT_MEASURED
+        yield Value(0 if is_known else None, text, reason, trial.variant, moment_of(trial))
 
 
 def _server(trial: Trial, _: Experiment) -> Value:

@@ -170,8 +170,8 @@ def leftovers(block: Block) -> list[Leftover]:
     before_trials = []
     for trial in block.trials:
         last = {phase.variant: phase for phase in phases if phase.begin < trial.begin}
-        left = [phase for phase in last.values() if phase.failed.get("timeout") or phase.failed_outside]
-        before_trials.append(Leftover(trial, left))
+        unanswered_phases = [phase for phase in last.values() if phase.failed.get("timeout") or phase.failed_outside]
+        before_trials.append(Leftover(trial, unanswered_phases))
     return before_trials
 
 

@@ -27,7 +27,7 @@ _SATURATED = "the load generator was saturated"
 
 
 def limits_reached(block: Block, experiment: Experiment) -> list[str]:
-    """Says what of the load generator or its machine was at its end in a block's trials, in words."""
+    """Describes the limits of the load generator or its machine that were reached in a block's trials."""
     return [f"{check.name} {value.text}" for check in GENERATOR for value in check.beyond(block, experiment)]
 
 

@@ -21,7 +21,7 @@ MOST_RISE = 0.10
 
 
 def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Yields one value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
+    """Yields one value for each fault in the numbers of warm-up cycles; a single good one without faults."""
     warm_ups = [warm_up_of(block, experiment, variant) for variant in sound_variants(block, experiment)]
     if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
         unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)
@@ -41,9 +41,9 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         # Of a single cycle the load tells, not the CPU.
         if not warm_up.state.gains:
             continue
-        known = all(gain.cpu is not None for gain in warm_up.state.gains)
+        is_known = all(gain.cpu is not None for gain in warm_up.state.gains)
         reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
-        yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
+        yield Value(0 if is_known else None, "every cycle" if is_known else NOT_MEASURED, reason, variant)
 
 
 def _jit(trial: Trial, experiment: Experiment) -> Value | None:

@@ -1,4 +1,4 @@
-"""The checks that a window is long enough for what is read off it."""
+"""Checks that a window is long enough for the figures that are computed from it."""
 
 from __future__ import annotations
 
@@ -50,9 +50,14 @@ def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
     if not isinstance(load, ClosedLoad) or load.round:
         return
     for trial in sound_trials(block, experiment):
-        alone = response_alone([t for t in block.single if t.variant == trial.variant])
+        round_alone_seconds = response_alone([t for t in block.single if t.variant == trial.variant])
         mean = trial.latency.mean
-        if trial.phase != "measure" or mean is None or alone is None or mean > QUEUED * alone:
+        if (
+            trial.phase != "measure"
+            or mean is None
+            or round_alone_seconds is None
+            or mean > QUEUED * round_alone_seconds
+        ):
             continue
         seconds = mean + load.mean_think_time
         rounds = trial.window / seconds

@@ -1,4 +1,4 @@
-"""Charts of what the trials measured: a dot for each trial, and latency by percentile."""
+"""Charts of the trials: a dot for each trial, and latency by percentile."""
 
 from __future__ import annotations
 

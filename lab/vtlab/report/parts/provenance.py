@@ -57,7 +57,7 @@ def environment_table(analysis: Analysis) -> Table:
 
 
 def _jvm(instance: Instance) -> str:
-    """Says what a JVM chose, or was told."""
+    """Describes the settings that a JVM chose or was given."""
     cpus = instance.processors
     heap = f", a heap of {figures.memory(instance.heap)}" if instance.heap else ""
     archives = class_archives.list_suffix(instance)

@@ -45,7 +45,7 @@ def _parts(analysis: Analysis, variant: str) -> list[Part]:
 
 
 def _by_dumps(time: Breakdown) -> list[Part]:
-    """Returns first what no thread has, then the largest parts of what the threads do."""
+    """Returns first the share that no thread has, then the largest shares of the threads."""
     known = sorted(time.parts, key=lambda part: part.activity not in _BEFORE)
     shown = [Part(breakdowns.part_name(p), p.seconds or 0.0, queued=p.activity in _BEFORE) for p in known[:_MOST]]
     rest = sum(part.seconds or 0.0 for part in known[_MOST:])

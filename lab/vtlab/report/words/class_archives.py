@@ -1,4 +1,4 @@
-"""Class archives in words: those that a JVM uses, and those that it was given in vain."""
+"""Class archives in words: the ones that a JVM uses, and the ones that it could not use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from vtlab.model.records import Instance
 
 
 def list_suffix(instance: Instance) -> str:
-    """Ends a list of what a JVM is: ``, classes from app.aot``; empty where it was told of none."""
+    """Ends a list of a JVM's properties: ``, classes from app.aot``; empty where it has none."""
     archives = instance.class_archives or {}
     used = [name for name, is_used in archives.items() if is_used]
     text = f", classes from {' and '.join(used)}" if used else ""

@@ -1,4 +1,4 @@
-"""The sentences below a verdict's headline: what it rests on, and what to do where it is none."""
+"""Sentences below a verdict's headline: its evidence, or what to do where there is no verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vtlab.report.words import bottlenecks, figures, hints, phrases
 
 
 def sentences(analysis: Analysis) -> list[str]:
-    """Says what the headline rests on, and what to do where it is none."""
+    """Explains the evidence of the headline, or what to do where there is no verdict."""
     v, c = analysis.verdict, analysis.verdict.primary_comparison
     texts = [
         comparison_sentence(analysis),

@@ -1,4 +1,4 @@
-"""Numbers as people read them: three significant digits, the unit beside them, a dash for what is unknown."""
+"""Numbers as people read them: three significant digits, the unit after them, a dash for an unknown one."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def label(analysis: Analysis) -> str:
 
 
 def headline(analysis: Analysis) -> str:
-    """Puts the verdict into one line, for beside its label: ``Virtual threads: 5.0 times the throughput``."""
+    """Puts the verdict into one line, to stand next to its label: ``Virtual threads: 5.0 times the throughput``."""
     v, c = analysis.verdict, analysis.verdict.primary_comparison
     if c.verdict == "fails":
         return _fails(v, c)

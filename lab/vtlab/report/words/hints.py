@@ -118,7 +118,7 @@ def _seconds(block: Block) -> float:
 
 
 def _extra_seconds(analysis: Analysis) -> float:
-    """Sums the seconds that a run takes once beside its trials: light load, and a trial of each variant with dumps."""
+    """Sums the seconds of the phases that a run measures once: light load, and a trial of each variant with dumps."""
     blocks = analysis.accepted
     light = [(max(t.drained for t in b.light) - min(t.begin for t in b.light)) / 1000 for b in blocks if b.light]
     dumped = {variant for b in blocks for variant in b.diagnosis}

@@ -107,11 +107,11 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
     count = 0
     for _, line in _marked(log, "@@vtlab "):
         number, _, part = line.partition(" ")
-        index, _, of = number.partition("/")
-        parts[int(index)], count = part, int(of)
+        index, _, total = number.partition("/")
+        parts[int(index)], count = part, int(total)
     if not parts or sorted(parts) != list(range(1, count + 1)):
-        what = f"only {len(parts)} of {count} parts of its document" if parts else "no document"
-        raise BlockFault(f"k6 left {what} in its log: {last_lines(log) or 'its log is empty'}")
+        shortfall = f"only {len(parts)} of {count} parts of its document" if parts else "no document"
+        raise BlockFault(f"k6 left {shortfall} in its log: {last_lines(log) or 'its log is empty'}")
     try:
         return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
@@ -120,7 +120,7 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
 
 def samples(log: str) -> list[Sample]:
     """Reads the sampler's lines in order of time, without lines that were cut off."""
-    seen: list[Sample] = []
+    samples_so_far: list[Sample] = []
     delays = Delays()
     for at, line in _marked(log, "@@node "):
         try:
@@ -136,7 +136,7 @@ def samples(log: str) -> list[Sample]:
             continue
         waited, slices = delays.update({key: (wait, count) for key, (_, wait, count) in tasks.items()})
         cpu = sum(run for run, _, _ in tasks.values()) / 1e9
-        seen.append(
+        samples_so_far.append(
             Sample(
                 at=at,
                 total=total,
@@ -146,7 +146,7 @@ def samples(log: str) -> list[Sample]:
                 periods=(periods[0], periods[1]) if len(periods) == 2 and periods[0] else None,
             )
         )
-    return sorted(seen, key=lambda sample: sample.at)
+    return sorted(samples_so_far, key=lambda sample: sample.at)
 
 
 def last_lines(log: str, count: int = 8) -> str:

@@ -209,17 +209,17 @@ def _delete(cluster: Cluster, run_objects: RunObjects) -> None:
 
 
 def _meters_of_agent(figures: Figures) -> list[Meters]:
-    """Returns the meters that the agent has of a service that vtlab knows nothing else of."""
+    """Returns the meters that the agent provides for a service of which vtlab knows nothing else."""
     of_server: dict[Meters, float | None] = {"tomcat": figures.tomcat_threads, "jetty": figures.jetty_virtual}
     return ["jvm", "process", "cgroup", *(meter for meter, figure in of_server.items() if figure is not None)]
 
 
 def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, version: str) -> None:
     """Raises BadInput when a variant that is made by its JDK runs on another."""
-    wanted = experiment.properties_of(name).java
-    if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
+    expected = experiment.properties_of(name).java
+    if expected is not None and re.split(r"\D", version)[0] != str(expected):
         raise BadInput(
-            f"{name}: it runs on Java {version}, the experiment says {wanted}",
+            f"{name}: it runs on Java {version}, the experiment says {expected}",
             "leave java out of properties: copies have one image"
             if ref.copying
             else "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),

@@ -352,17 +352,17 @@ class LocalBlock:
         """Sends each request once to each variant (``targets.preflight``)."""
         call = self._call({}, name="preflight")
 
-        def run(wanted: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
-            generator = self._start_k6(replace(wanted, variables=variables), push=False)
+        def run(call: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
+            generator = self._start_k6(replace(call, variables=variables), push=False)
             try:
                 workload.wait(generator, seconds)
             finally:
                 generator.stop(1)
             for variant in self.variants:
-                how = None if variant.variant in self._retired else variant.end()
-                if how is not None:
+                exit_reason = None if variant.variant in self._retired else variant.end()
+                if exit_reason is not None:
                     log = variant.process.last_lines(3)
-                    raise VariantFailed(variant.variant, f"{how} when it got the first requests", log=log)
+                    raise VariantFailed(variant.variant, f"{exit_reason} when it got the first requests", log=log)
             return generator
 
         if not call.targets:
@@ -382,15 +382,15 @@ class LocalBlock:
         while any(generator.exit_description() is None for generator in generators):
             self._site.bound_logs()
             for variant in self.variants:
-                how = None if variant.variant in self._retired else variant.end()
-                if how is not None:
+                exit_reason = None if variant.variant in self._retired else variant.end()
+                if exit_reason is not None:
                     phase = self._last_phase(variant.variant, began)
-                    raise VariantFailed(variant.variant, how, phase, variant.process.last_lines(3))
+                    raise VariantFailed(variant.variant, exit_reason, phase, variant.process.last_lines(3))
             for generator in generators:
                 _refuse_failed(generator)
-            how = self._site.companions.exit_description() or self._site.prometheus.exit_description()
-            if how is not None:
-                raise BlockFault(f"{how} while k6 loaded the variants")
+            exit_reason = self._site.companions.exit_description() or self._site.prometheus.exit_description()
+            if exit_reason is not None:
+                raise BlockFault(f"{exit_reason} while k6 loaded the variants")
             time.sleep(0.1)
 
     def _last_phase(self, variant: str, since_ms: int) -> str | None:
@@ -411,7 +411,7 @@ class LocalBlock:
 def _refuse_failed(generator: Process) -> None:
     """Raises BlockFault for a k6 that has ended without a document: GeneratorFailed where it was killed, as for its
     memory."""
-    how = generator.exit_description()
-    if how is not None and generator.returncode() not in k6.DONE:
+    exit_reason = generator.exit_description()
+    if exit_reason is not None and generator.returncode() not in k6.DONE:
         fault = GeneratorFailed if generator.returncode() == -signal.SIGKILL else BlockFault
-        raise fault(f"k6 ended with {how}: {generator.last_lines() or 'its log is empty'}")
+        raise fault(f"k6 ended with {exit_reason}: {generator.last_lines() or 'its log is empty'}")

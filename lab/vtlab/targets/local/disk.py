@@ -16,7 +16,7 @@ _LITTLE = 8 * 1024**2
 
 @contextlib.contextmanager
 def named_when_full(root: Path) -> Iterator[None]:
-    """Names a full disk as what it is: PrerequisiteMissing in place of what it made fail."""
+    """Raises PrerequisiteMissing for a full disk, in place of the error that the full disk caused."""
     try:
         yield
     except OSError as error:

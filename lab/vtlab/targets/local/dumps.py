@@ -79,7 +79,7 @@ class Dumps:
     """Takes dumps of a variant in a separate thread, from entry to exit."""
 
     def __init__(self, variant: VariantProcess, command: Sequence[str], folder: Path, window: float) -> None:
-        """``command``: of ``jcmd``, for this variant. ``window``: seconds of the trial's."""
+        """``command``: the ``jcmd`` command for this variant. ``window``: seconds of the trial's window."""
         self._pid = variant.process.pid
         self._command = command
         self._cores = variant.limits().cpu or os.cpu_count() or 1
@@ -100,9 +100,9 @@ class Dumps:
             )
             cpu = sum(dump.cpu for dump in inside)
             if diagnosis and cpu:
-                each, allowed = cpu / len(inside), self._cores * (end_ms - start_ms) / 1000
-                is_held_back = dump_schedule.seconds_between_dumps(each, self._cores) > self._planned_gap
-                costs = {"dump_cpu": each, "cpu_share": cpu / allowed, "is_held_back": is_held_back}
+                mean_cpu, allowed = cpu / len(inside), self._cores * (end_ms - start_ms) / 1000
+                is_held_back = dump_schedule.seconds_between_dumps(mean_cpu, self._cores) > self._planned_gap
+                costs = {"dump_cpu": mean_cpu, "cpu_share": cpu / allowed, "is_held_back": is_held_back}
                 return diagnosis.model_copy(update=costs)
             return diagnosis
         return None

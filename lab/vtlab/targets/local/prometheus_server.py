@@ -117,9 +117,9 @@ class PrometheusServer:
             }
             for variant, address in targets.items()
         ]
-        every = f"{INTERVAL}s"
+        interval = f"{INTERVAL}s"
         config = {
-            "global": {"scrape_interval": every, "scrape_timeout": every},
+            "global": {"scrape_interval": interval, "scrape_timeout": interval},
             "rule_files": self._rules,
             "scrape_configs": jobs,
         }

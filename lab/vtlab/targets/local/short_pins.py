@@ -30,14 +30,14 @@ def counted(variants: Iterable[VariantProcess]) -> Iterator[list[str]]:
     Flight Recorder delivers once a second: what is to be counted ends a second before the context does.
     """
     counting: list[str] = []
-    asked: list[VariantProcess] = []
+    asked_variants: list[VariantProcess] = []
     try:
         for variant in (v for v in variants if "jvm" in v.launch.service.meters):
             # First, as a JVM that answers too late, or whose answer a signal cuts off, may record all the same.
-            asked.append(variant)
+            asked_variants.append(variant)
             if jcmd.order(variant.process.pid, _START):
                 counting.append(variant.variant)
         yield counting
     finally:
-        for variant in asked:
+        for variant in asked_variants:
             jcmd.order(variant.process.pid, _STOP)

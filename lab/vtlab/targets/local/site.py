@@ -1,4 +1,4 @@
-"""This machine as the blocks of a run find it: folders, tools, and what runs beside the variants."""
+"""This machine as the blocks of a run find it: folders, tools, and the processes beside the variants."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LocalSite:
     def bound_logs(self) -> None:
         """Keeps the logs of all that runs small, and tells the user which were not."""
         for log in self.ledger.bound_logs():
-            kept = f"the first and the last {logs.KEPT // 1024**2} MiB"
+            kept_part = f"the first and the last {logs.KEPT // 1024**2} MiB"
             self.say(
-                f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept} stay; what it costs to print counts"
+                f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept_part} stay; what it costs to print counts"
             )

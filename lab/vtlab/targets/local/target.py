@@ -167,9 +167,9 @@ class LocalTarget:
             scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
             enforced = cgroup_hierarchies.limit_of(variant.process.pid)
         except (BlockFault, OSError) as error:
-            how = variant.end()
-            if how is not None:
-                raise VariantFailed(name, how, log=variant.process.last_lines(3)) from error
+            exit_reason = variant.end()
+            if exit_reason is not None:
+                raise VariantFailed(name, exit_reason, log=variant.process.last_lines(3)) from error
             raise error if isinstance(error, BlockFault) else BlockFault(f"{name}: {error}") from error
         figures = verification.read(client, name, scraped_at)
         started = StartedVariant(
@@ -248,9 +248,9 @@ def _failed_to_start(variant: VariantProcess, fault: BlockFault) -> Failure:
         if isinstance(fault, WrongPort)
         else f"it was not ready after {ready_within(variant.launch.service):.0f} s"
     )
-    how = variant.end() or late
+    reason = variant.end() or late
     log = variant.process.last_lines()[-_LOG_SHOWN:]
-    return _at_start(variant.variant, f"{how}: {log}" if log else how)
+    return _at_start(variant.variant, f"{reason}: {log}" if log else reason)
 
 
 def _at_start(variant: str, reason: str) -> Failure:
@@ -258,8 +258,8 @@ def _at_start(variant: str, reason: str) -> Failure:
 
 
 def _not_started(failures: Sequence[Failure], folder: Path) -> PrerequisiteMissing:
-    how = {failure.reason: failure.variant for failure in reversed(failures)}
-    reasons = "; ".join(f"{variant}: {reason}" for reason, variant in how.items())
+    variant_by_reason = {failure.reason: failure.variant for failure in reversed(failures)}
+    reasons = "; ".join(f"{variant}: {reason}" for reason, variant in variant_by_reason.items())
     return PrerequisiteMissing(
         f"no variant of the service starts: {reasons}",
         f"start it by hand with the same environment; its whole log is in {folder / 'logs'}",

@@ -166,12 +166,18 @@ class Cluster(Connection):
         """Asks the API server whether it allows this there."""
         group, _, resource = right.resource.partition("/")
         resource, _, sub = resource.partition("/")
-        wanted = {"namespace": namespace, "verb": right.verb, "group": group, "resource": resource, "subresource": sub}
+        attributes = {
+            "namespace": namespace,
+            "verb": right.verb,
+            "group": group,
+            "resource": resource,
+            "subresource": sub,
+        }
         api = client.AuthorizationV1Api(self._api)
         body: Any = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": wanted},
+            "spec": {"resourceAttributes": attributes},
         }
         review = self._call("create selfsubjectaccessreviews", api.create_self_subject_access_review, body)
         return bool(review.get("status", {}).get("allowed"))

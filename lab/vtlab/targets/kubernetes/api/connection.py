@@ -98,14 +98,14 @@ class Connection:
         return self.release.namespace
 
     def _list(self, resource: str, call: Callable[..., Any], namespace: str, **options: Any) -> list[Json]:
-        return list(self._call(f"list {resource}", call, namespace, of=namespace, **options)["items"])
+        return list(self._call(f"list {resource}", call, namespace, place=namespace, **options)["items"])
 
     def _call(
-        self, right: str, call: Callable[..., Any], *arguments: Any, of: str | None = None, **options: Any
+        self, right: str, call: Callable[..., Any], *arguments: Any, place: str | None = None, **options: Any
     ) -> Json:
-        """Returns the answer as JSON. ``of``: the namespace for messages, by default the release's."""
+        """Returns the answer as JSON. ``place``: the namespace for messages, by default the release's."""
         call = functools.partial(call, *arguments, **options)
-        answer: Json = self._api.sanitize_for_serialization(self._retried(right, of or self._namespace, call))
+        answer: Json = self._api.sanitize_for_serialization(self._retried(right, place or self._namespace, call))
         return answer
 
     def _retried(self, right: str, namespace: str, call: Callable[..., Any]) -> Any:

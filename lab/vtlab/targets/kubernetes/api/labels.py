@@ -47,8 +47,8 @@ def is_orphaned(created: Json) -> bool:
     was away at the end of its last run kept it."""
     machine, _, process = created["metadata"].get("labels", {}).get(_OWNER, "").partition("_")
     pid, _, start = process.partition("-")
-    known = machine == _machine() and pid.isdigit() and start.isdigit()
-    return known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
+    is_owner_known = machine == _machine() and pid.isdigit() and start.isdigit()
+    return is_owner_known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
 
 
 def owner_reference(owner: Json) -> Json:

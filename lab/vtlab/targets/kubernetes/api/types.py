@@ -1,4 +1,4 @@
-"""Types of what the Kubernetes API takes and returns."""
+"""Types of the documents that the Kubernetes API takes and returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for pods, with an error at once for what is wrong with them.
+"""Waiting for pods, with an error as soon as one of them has a fault.
 
 Every function raises BlockFault for what another attempt may fix, PrerequisiteMissing for what it cannot fix.
 """
@@ -33,8 +33,8 @@ def wait_until_idle(cluster: Cluster) -> None:
         if not running:
             return
         if time.monotonic() > end:
-            what = "an earlier vtlab's pods still run" if ref.copying else "another k6 loads the same variants"
-            raise BlockFault(f"{what}: {', '.join(running)}")
+            reason = "an earlier vtlab's pods still run" if ref.copying else "another k6 loads the same variants"
+            raise BlockFault(f"{reason}: {', '.join(running)}")
         time.sleep(0.5)
 
 
@@ -87,7 +87,7 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
 
     ``run``: the beginning of the names of this run's Jobs. The k6 of any other Job is a stranger.
     """
-    begin, seen = time.monotonic(), False
+    begin, exists = time.monotonic(), False
     while True:
         present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector())}
         for variant, pod in loaded.items():
@@ -96,11 +96,11 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
         k6 = next((pod for pod in present.values() if pods.label(pod, labels.JOB_NAME) == name), None)
         waited = time.monotonic() - begin
         if k6:
-            seen = True
+            exists = True
             if pods.exit_code(k6, labels.K6_CONTAINER) is not None and pods.trouble(k6) is None:
                 return k6
             _refuse_k6_trouble(cluster, k6, waited)
-        elif seen:
+        elif exists:
             raise BlockFault(f"k6: the pod of the Job {name} is gone")
         elif waited > UNSCHEDULABLE:
             raise BlockFault(
@@ -111,13 +111,13 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
 
 def _refuse_broken(variant: str, pod: Json, now: Json | None) -> None:
     """Raises what has happened to a variant's pod under load. ``now``: the pod as it is now; None where it is gone."""
-    what = f"{variant}: its pod {pods.name(pod)}"
+    subject = f"{variant}: its pod {pods.name(pod)}"
     if now is None:
-        raise BlockFault(f"{what} is gone while k6 loaded it")
+        raise BlockFault(f"{subject} is gone while k6 loaded it")
     trouble = pods.trouble(now)
     if trouble and trouble.failure:
         raise VariantFailed(variant, trouble.failure)
-    _raise(trouble, what, " while k6 loaded it")
+    _raise(trouble, subject, " while k6 loaded it")
 
 
 def _refuse_strangers(present: Iterable[Json], run: str) -> None:
@@ -143,10 +143,10 @@ def _job_warning(cluster: Cluster, name: str) -> str:
     return cluster.last_warning(jobs[0]["metadata"]["uid"]) if jobs else "the Job is gone"
 
 
-def _refuse_trouble(pod: Json, what: str, waited: float) -> None:
+def _refuse_trouble(pod: Json, subject: str, waited: float) -> None:
     """Raises what is wrong with a pod that was requested ``waited`` seconds ago."""
-    _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}")
-    _refuse_unschedulable(what, pod, waited)
+    _raise(pods.trouble(pod), f"{subject}: its pod {pods.name(pod)}")
+    _refuse_unschedulable(subject, pod, waited)
 
 
 def _refuse_unschedulable(name: str, pod: Json, waited: float) -> None:
@@ -168,7 +168,7 @@ def _refuse_no_pod(cluster: Cluster, name: str) -> None:
             )
 
 
-def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
+def _raise(trouble: pods.Trouble | None, subject: str, when: str = "") -> None:
     if trouble and trouble.hopeless:
         # Never another image: a run is not resumed with it.
         fix = (
@@ -176,9 +176,9 @@ def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
             if trouble.image
             else "correct what the reason names"
         )
-        raise PrerequisiteMissing(f"{what} {trouble.text}", fix)
+        raise PrerequisiteMissing(f"{subject} {trouble.text}", fix)
     if trouble:
-        raise BlockFault(f"{what} {trouble.text}{when}")
+        raise BlockFault(f"{subject} {trouble.text}{when}")
 
 
 def _warning(cluster: Cluster, pod: Json | None) -> str:

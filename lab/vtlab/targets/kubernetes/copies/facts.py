@@ -52,7 +52,7 @@ def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) ->
 
 
 def describe_copied(cluster: Cluster, deployment: str) -> str:
-    """Describes in words what of a Deployment a run measures. Errors as in ``collect``."""
+    """Describes the measured parts of a Deployment in words. Errors as in ``collect``."""
     source = find_original(cluster, Service(name="service", deployment=deployment))
     return f"container {source.container['name']}, image {source.container['image']}, port {source.port}"
 

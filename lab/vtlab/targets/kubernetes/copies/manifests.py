@@ -39,8 +39,8 @@ def deployment(variant: CopiedVariant, metadata: Json, annotations: Mapping[str,
     """
     original = variant.original
     template = copy.deepcopy(original.template)
-    kept = template.get("metadata", {}).get("annotations") or {}
-    template["metadata"] = {"labels": dict(metadata["labels"]), "annotations": {**kept, **annotations}}
+    original_annotations = template.get("metadata", {}).get("annotations") or {}
+    template["metadata"] = {"labels": dict(metadata["labels"]), "annotations": {**original_annotations, **annotations}}
     spec = template["spec"]
     spec["terminationGracePeriodSeconds"] = min(_GRACE, spec.get("terminationGracePeriodSeconds", _GRACE))
     for container in containers(spec):
@@ -114,10 +114,12 @@ def _change(container: Json, variant: CopiedVariant) -> None:
     changed = environment.variables(original, variant.experiment, variant.name)
     container["env"] = _environment(container.get("env", []), changed)
     resources = container.get("resources", {})
-    kept = {name: value for name, value in resources.get("requests", {}).items() if name not in ("cpu", "memory")}
+    other_requests = {
+        name: value for name, value in resources.get("requests", {}).items() if name not in ("cpu", "memory")
+    }
     container["resources"] = {
         **resources,
-        "requests": {**kept, "cpu": f"{min(_RESERVED, limits.cpu):g}"},
+        "requests": {**other_requests, "cpu": f"{min(_RESERVED, limits.cpu):g}"},
         "limits": {**resources.get("limits", {}), "cpu": f"{limits.cpu:g}", "memory": limits.memory},
     }
     # More CPU for the warm-up must not restart it.

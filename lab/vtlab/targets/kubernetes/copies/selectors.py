@@ -11,8 +11,8 @@ def selects(selector: Json | None, labels: Mapping[str, str]) -> bool:
     """Tells whether a LabelSelector selects a pod with these labels: an empty one selects every pod, None no pod."""
     if selector is None:
         return False
-    wanted = selector.get("matchLabels") or {}
-    return wanted.items() <= labels.items() and all(
+    labels_to_match = selector.get("matchLabels") or {}
+    return labels_to_match.items() <= labels.items() and all(
         _holds(expression, labels) for expression in selector.get("matchExpressions") or []
     )
 

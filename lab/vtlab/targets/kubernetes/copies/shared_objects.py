@@ -8,7 +8,7 @@ from vtlab.targets.kubernetes.api.types import Json
 
 
 def lines(template: Json) -> list[str]:
-    """Lists what the copies share with the original's pods: nothing of it is copied."""
+    """Lists the objects that the copies share with the original's pods: these are not copied."""
     spec = template["spec"]
     names: dict[str, dict[str, None]] = {}
     for kind, name in [*_volume_sources(spec), *_environment_sources(spec), *_accounts(spec)]:

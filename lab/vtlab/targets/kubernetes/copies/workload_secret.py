@@ -1,4 +1,4 @@
-"""A Secret with what only k6 reads of a workload: rows of data, the login, variables, the user's own script."""
+"""A Secret with the private parts of a workload, for k6 alone: rows of data, the login, variables, the user's own script."""
 
 from __future__ import annotations
 

@@ -80,16 +80,16 @@ def refuse_other(ref: ReleaseRef, service: Service, experiment: Experiment, name
 
 
 def _limit_mismatches(experiment: Experiment, deployment: Json) -> Iterator[_Mismatch]:
-    limits, wanted = app(deployment).get("resources", {}).get("limits", {}), experiment.limits
+    limits, expected = app(deployment).get("resources", {}).get("limits", {}), experiment.limits
     # The chart may write 500m where the experiment says 0.5.
-    if not limits.get("cpu") or not verification.close(units.cores(str(limits["cpu"])), wanted.cpu):
-        text = f"its CPU limit is {limits.get('cpu', 'absent')}, not {wanted.cpu:g}"
-        yield _Mismatch(text, f"limits.cpu={wanted.cpu:g}")
-    if not limits.get("memory") or units.size(str(limits["memory"])) != units.size(wanted.memory):
-        text = f"its memory limit is {limits.get('memory', 'absent')}, not {wanted.memory}"
-        yield _Mismatch(text, f"limits.memory={wanted.memory}")
-    if wanted.heap and f"-Xmx{wanted.heap}" not in jvm_flags(deployment):
-        yield _Mismatch(f"its heap is not -Xmx{wanted.heap}", f"limits.heap={wanted.heap}")
+    if not limits.get("cpu") or not verification.close(units.cores(str(limits["cpu"])), expected.cpu):
+        text = f"its CPU limit is {limits.get('cpu', 'absent')}, not {expected.cpu:g}"
+        yield _Mismatch(text, f"limits.cpu={expected.cpu:g}")
+    if not limits.get("memory") or units.size(str(limits["memory"])) != units.size(expected.memory):
+        text = f"its memory limit is {limits.get('memory', 'absent')}, not {expected.memory}"
+        yield _Mismatch(text, f"limits.memory={expected.memory}")
+    if expected.heap and f"-Xmx{expected.heap}" not in jvm_flags(deployment):
+        yield _Mismatch(f"its heap is not -Xmx{expected.heap}", f"limits.heap={expected.heap}")
 
 
 def _environment_mismatches(experiment: Experiment, name: str, deployment: Json) -> Iterator[_Mismatch]:
@@ -104,10 +104,10 @@ def _environment_mismatches(experiment: Experiment, name: str, deployment: Json)
 def _unknown_variables(service: Service, experiment: Experiment, name: str, deployment: Json) -> dict[str, _Mismatch]:
     """Returns the variables that the experiment does not set, by name."""
     environment = job.environment_of(app(deployment))
-    known = {FLAGS, *companion_environment(service), *experiment.settings, *experiment.environment_of(name)}
+    known_names = {FLAGS, *companion_environment(service), *experiment.settings, *experiment.environment_of(name)}
     return {
         key: _Mismatch(f"it sets {key}={environment[key]}, which the experiment does not", f"settings.{key}=null")
-        for key in sorted(environment.keys() - known)
+        for key in sorted(environment.keys() - known_names)
     }
 
 

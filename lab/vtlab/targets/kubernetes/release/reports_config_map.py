@@ -26,12 +26,12 @@ def clear(ref: ReleaseRef, name: str) -> None:
 def fill(ref: ReleaseRef, name: str, folder: Path) -> None:
     """Writes the reports in ``folder``, as many as there is room for. Errors as in ``clear``."""
     reports: dict[str, str] = {}
-    left = ROOM
+    room = ROOM
     for file in FILES:
         path = folder / file
-        if path.is_file() and path.stat().st_size <= left:
+        if path.is_file() and path.stat().st_size <= room:
             reports[file] = path.read_text(encoding="utf-8")
-            left -= path.stat().st_size
+            room -= path.stat().st_size
     if reports:
         _patch(ref, name, reports)
 
