@@ -9,7 +9,7 @@ const { parseInput } = await load('input');
 const { arrivalsIn, plan } = await load('plan');
 const { exponential, random } = await load('random');
 const { arrivals, dealt, evenly, inFlightAt, inSequence, partIn } = await load('arrivals');
-const { beyond, percentiles } = await load('statistics');
+const { beyond, windowPercentiles } = await load('percentiles');
 const { chunks, table } = await load('output');
 const { makeDocument } = await load('record');
 const { body, target, template } = await load('template');
@@ -645,11 +645,11 @@ test('a percentile needs ten samples beyond it', () => {
     }
   }
   assert.deepEqual(
-    percentiles(0, () => 1),
+    windowPercentiles(0, () => 1),
     { p50: null, p90: null, p95: null, p99: null, p99_9: null },
   );
   assert.deepEqual(
-    percentiles(1000, () => 1),
+    windowPercentiles(1000, () => 1),
     { p50: 1, p90: 1, p95: 1, p99: 1, p99_9: null },
   );
 });

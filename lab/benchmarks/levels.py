@@ -1,4 +1,4 @@
-"""The levels of the looks at a run (``vtlab.analysis.statistics.sequential``), calibrated by simulation.
+"""The levels of the looks at a run (``vtlab.analysis.statistics.stopping_rule``), calibrated by simulation.
 
     cd lab && ../.venv/bin/python -m benchmarks.levels [RUNS]
 
@@ -16,13 +16,13 @@ import sys
 import numpy as np
 from scipy import special
 
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.analysis.statistics.paired import Array
 
 RUNS = 20_000_000
 CHUNK = 100_000
 SEED = 20_261_124
-COMPARISONS = tuple(sequential.FACTORS)
+COMPARISONS = tuple(stopping_rule.FACTORS)
 
 
 def smallest(runs: int, seed: int = SEED) -> Array:
@@ -33,10 +33,10 @@ def smallest(runs: int, seed: int = SEED) -> Array:
 
 
 def _smallest(random: np.random.Generator, runs: int) -> Array:
-    logs = random.standard_normal((runs, sequential.LOOKS[-1]))
+    logs = random.standard_normal((runs, stopping_rule.LOOKS[-1]))
     sums, squares = np.cumsum(logs, axis=-1), np.cumsum(np.square(logs), axis=-1)
     least: Array = np.full(runs, np.inf)
-    for n, nominal in zip(sequential.LOOKS, sequential.NOMINAL, strict=True):
+    for n, nominal in zip(stopping_rule.LOOKS, stopping_rule.NOMINAL, strict=True):
         mean = sums[:, n - 1] / n
         variance = (squares[:, n - 1] - n * mean**2) / (n - 1)
         p = 2 * special.stdtr(n - 1, -np.abs(mean) / np.sqrt(variance / n))
@@ -46,7 +46,7 @@ def _smallest(random: np.random.Generator, runs: int) -> Array:
 
 def factors(least: Array) -> dict[int, float]:
     """Returns by number of comparisons the largest factor, in hundredths, with which all looks spend at most 5 %/k."""
-    quantiles = {k: float(np.quantile(least, sequential.ALPHA / k, method="lower")) for k in COMPARISONS}
+    quantiles = {k: float(np.quantile(least, stopping_rule.ALPHA / k, method="lower")) for k in COMPARISONS}
     return {k: math.floor(100 * k * value) / 100 for k, value in quantiles.items()}
 
 
@@ -56,17 +56,17 @@ def main() -> int:
     least = smallest(runs)
     calibrated = factors(least)
     print(f"{runs:,} runs. Levels of the looks, two-sided, in %; half: half-widths in SDs of a block.")
-    print("comparisons  factor   spent " + "".join(f"  n = {n:2d}    half" for n in sequential.LOOKS))
+    print("comparisons  factor   spent " + "".join(f"  n = {n:2d}    half" for n in stopping_rule.LOOKS))
     for comparisons, value in calibrated.items():
         spent = float(np.mean(least <= value / comparisons))
-        looks = "".join(_look(index, value / comparisons) for index in range(len(sequential.LOOKS)))
+        looks = "".join(_look(index, value / comparisons) for index in range(len(stopping_rule.LOOKS)))
         print(f"{comparisons:11d}{value:8.2f}{100 * spent:8.3f} {looks}")
-    print(f"sequential.FACTORS has {'these factors' if calibrated == sequential.FACTORS else 'others'}.")
+    print(f"sequential.FACTORS has {'these factors' if calibrated == stopping_rule.FACTORS else 'others'}.")
     return 0
 
 
 def _look(index: int, scale: float) -> str:
-    n, level = sequential.LOOKS[index], sequential.NOMINAL[index] * scale
+    n, level = stopping_rule.LOOKS[index], stopping_rule.NOMINAL[index] * scale
     half = float(special.stdtrit(n - 1, 1 - level / 2)) / math.sqrt(n)
     return f"{100 * level:8.4f}{half:8.2f}"
 

@@ -39,6 +39,7 @@ import { ScriptUsers, type SetupData } from './lib/iterations.ts';
 import { takePart } from './lib/load.ts';
 import { thresholds } from './lib/metrics.ts';
 import { chunks, table } from './lib/output.ts';
+import { SUMMARY_STATISTICS } from './lib/percentiles.ts';
 import type { Phase } from './lib/phase.ts';
 import { arrivalsIn, plan } from './lib/plan.ts';
 import { type Findings, preflightDocument, preflightThresholds } from './lib/preflight.ts';
@@ -46,7 +47,6 @@ import { random } from './lib/random.ts';
 import { makeDocument } from './lib/record.ts';
 import { RequestUsers } from './lib/requests.ts';
 import { keptOptions, scripts, thresholdsOf } from './lib/scripts.ts';
-import { SUMMARY_STATISTICS } from './lib/statistics.ts';
 import type { Summary } from './lib/summary.ts';
 
 const read = (path: string) => open(import.meta.resolve(path));

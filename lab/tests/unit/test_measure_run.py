@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import builders
 from tests.support.recorded_runs import ALONE, GIVING_UP, RUN, as_recorded, console, one_block, recorded
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.measuring.progress import Progress
@@ -100,7 +100,7 @@ class Timed(RecordedTarget):
 def test_an_attempt_that_does_not_fit_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counting: int
 ) -> None:
-    manifest = RUN.manifest.model_copy(update={"rule": sequential.sequential_rule(1, within=9.0), "blocks": 12})
+    manifest = RUN.manifest.model_copy(update={"rule": stopping_rule.sequential_rule(1, within=9.0), "blocks": 12})
     store.create(tmp_path, manifest)
     block = RUN.blocks[0]
     target = Timed([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])

@@ -12,7 +12,7 @@ import pytest
 from tests.support import golden_files, recorded
 from tests.unit.test_verdict import calls
 from vtlab.analysis import verdict
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis, Run
 from vtlab.report.pages import html, markdown
@@ -36,9 +36,9 @@ RUNS: dict[str, Run] = {
     "full": recorded.run(),
     "quick": recorded.run(blocks=3),
     "single": recorded.run(blocks=1),
-    "settled": recorded.run(blocks=3, planned=12, rule=sequential.sequential_rule(1)),
+    "settled": recorded.run(blocks=3, planned=12, rule=stopping_rule.sequential_rule(1)),
     "between-looks": recorded.with_ratio(
-        recorded.run(blocks=5, planned=12, rule=sequential.sequential_rule(2)), 1.1, 0.06
+        recorded.run(blocks=5, planned=12, rule=stopping_rule.sequential_rule(2)), 1.1, 0.06
     ),
     "none": recorded.run(blocks=0, planned=6),
     "all-rejected": all_rejected(),

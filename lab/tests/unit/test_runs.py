@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tests.support import jars, recorded
 from vtlab.analysis import verdict
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.measuring.progress import minutes
@@ -61,7 +61,7 @@ def test_runs_without_a_number_of_blocks_share_a_rule_and_others_keep_their_numb
     folder = create_runs(planned, options, "x")
     runs = {run.name: run.manifest for run in map(store.read, store.runs_in(folder))}
     # fan-out has three variants, so two comparisons.
-    rule = sequential.sequential_rule(3, precision=0.1, within=480.0)
+    rule = stopping_rule.sequential_rule(3, precision=0.1, within=480.0)
     assert [runs[name].rule for name in ("blocking", "cpu", "fan-out")] == [rule, None, rule]
     assert [runs[name].blocks for name in ("blocking", "cpu", "fan-out")] == [12, 2, 12]
     assert [runs[name].max_rejected for name in ("blocking", "cpu", "fan-out")] == [6, 2, 6]

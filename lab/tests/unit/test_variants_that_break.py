@@ -19,7 +19,7 @@ from tests.support.recorded_runs import (
     recorded,
 )
 from vtlab.analysis import run_status
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
@@ -137,7 +137,7 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
 def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
-    run = builders.run(blocks=12, noise=noise, rule=sequential.sequential_rule(1))
+    run = builders.run(blocks=12, noise=noise, rule=stopping_rule.sequential_rule(1))
     monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     store.create(tmp_path, run.manifest)
     said, text = console()
@@ -155,7 +155,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
 
 
 def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = builders.run(blocks=12, rule=sequential.sequential_rule(1))
+    run = builders.run(blocks=12, rule=stopping_rule.sequential_rule(1))
     store.create(tmp_path, run.manifest)
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()

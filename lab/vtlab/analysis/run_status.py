@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis.comparisons import primary_comparisons
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
@@ -47,14 +47,14 @@ def _stopping_decision(run: Run, sound: Sequence[int]) -> Decision | None:
     blocks = [run.blocks[index] for index in sound]
 
     def comparisons(look: int) -> list[Comparison]:
-        return primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
+        return primary_comparisons(run.experiment, blocks[:look], 1 - stopping_rule.level(rule, look))
 
-    return sequential.stopping_decision(
+    return stopping_rule.stopping_decision(
         rule, _times(run, sound), comparisons, lambda look: is_ended_by_failing(run.experiment, blocks[:look])
     )
 
 
-def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
+def _times(run: Run, sound: Sequence[int]) -> list[stopping_rule.Time]:
     """Computes the seconds spent and the seconds expected for another block: when the run began, and after each block
     that counts with the attempts that followed it."""
     times = []
@@ -65,7 +65,7 @@ def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
         else:
             # What is measured once has not been yet. An attempt may have ended early: the longest tells more.
             another = max((block.seconds or 0.0 for block in run.blocks[:end]), default=0.0)
-        times.append(sequential.Time(spent, another))
+        times.append(stopping_rule.Time(spent, another))
     return times
 
 
@@ -99,7 +99,7 @@ def blocks_left(run: Run, status: RunStatus | None = None) -> int:
     status = status or status_of(run)
     rule, reached = run.manifest.rule, status.decision
     if rule and reached:
-        return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks
+        return 0 if reached.ended else stopping_rule.next_look(rule.looks, reached.blocks) - reached.blocks
     accepted = [run.blocks[index] for index in status.sound]
     return 0 if is_ended_by_failing(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from vtlab.analysis.dumps import breakdown
-from vtlab.analysis.latency_percentiles import latency_figures
+from vtlab.analysis.latency_over_windows import latency_figures
 from vtlab.analysis.laws.demands import capacity
 from vtlab.analysis.laws.explanation import Explanation, explain
 from vtlab.analysis.laws.phases import Measured, cpu_per_ok, measured_variant, ratio

@@ -43,7 +43,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     together (Holm): ``faster``, ``slower`` and ``equivalent`` need, besides the interval, an adjusted p of at most the
     one-sided level, else the verdict is ``inconclusive``. An overload is no test, so it is not touched. A run that
     lacks blocks, for any reason, is ``inconclusive`` and does not count for the others. Runs with looks need no
-    adjustment: their levels allow for the other comparisons of the call (``sequential``).
+    adjustment: their levels allow for the other comparisons of the call (``stopping_rule``).
     """
     judged = [_judge(run) for run in runs]
     adjusted = paired.holm(

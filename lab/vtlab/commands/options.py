@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import BadInput
 from vtlab.host import variables
 from vtlab.model import units
@@ -107,7 +107,7 @@ def refuse_no_port(port: int) -> None:
 def precision(text: str | None, blocks: int | None) -> float:
     """Parses a share such as ``25%`` or ``25 %``. BadInput for anything else, and beside a fixed number of blocks."""
     if text is None:
-        return sequential.PRECISION
+        return stopping_rule.PRECISION
     _refuse_beside_blocks("--precision", blocks)
     try:
         value = units.share(text)

@@ -10,7 +10,7 @@ from functools import partial
 
 from vtlab.analysis import variant_results
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.validity import checks, steady_state, warmth
+from vtlab.analysis.validity import checks, steady_state, warm_up_checks
 from vtlab.errors import BlockFault
 from vtlab.measuring.block_state import BlockState
 from vtlab.measuring.progress import Progress
@@ -172,7 +172,7 @@ class Attempt:
         with its last trial."""
         state = self._state
         block, experiment = state.block, state.experiment
-        if any(trial.given_up for trial in block.trials) or not warmth.is_rising(block, experiment):
+        if any(trial.given_up for trial in block.trials) or not warm_up_checks.is_rising(block, experiment):
             return False
         cycles = [
             *block.warmup,

@@ -30,7 +30,7 @@ class RunFacts(Record):
 
 
 class SequentialRule(Record):
-    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.statistics.sequential``)."""
+    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.statistics.stopping_rule``)."""
 
     #: Numbers of blocks, growing; the last is the most.
     looks: list[int]

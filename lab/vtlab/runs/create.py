@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vtlab.analysis import asserts
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import BadInput
 from vtlab.host import operating_system, tools
 from vtlab.model import publication
@@ -158,7 +158,7 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
 def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
     """Returns the rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
     comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
-    return sequential.sequential_rule(max(1, comparisons), options.precision, options.within)
+    return stopping_rule.sequential_rule(max(1, comparisons), options.precision, options.within)
 
 
 def _refuse_other_services(experiment: Experiment) -> None:

@@ -164,7 +164,7 @@ class _Measurement:
                 if samples:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
-            is_accepted = self._judge(block)
+            is_accepted = self._accepts(block)
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
@@ -198,7 +198,7 @@ class _Measurement:
         block.seconds = round(time.monotonic() - began, 3)
         return block, samples
 
-    def _judge(self, block: Block) -> bool:
+    def _accepts(self, block: Block) -> bool:
         """Files a block as accepted or rejected and shows it; returns whether it is accepted."""
         reasons = checks.reasons(block, self.run.experiment)
         if reasons:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.manifest import DiagnosisMode
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
@@ -15,7 +15,7 @@ from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 class Options:
     """Options of a call, beyond the experiments."""
 
-    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.statistics.sequential``).
+    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.statistics.stopping_rule``).
     blocks: int | None
     seed: int | None
     #: The folder in which the results directories are made.
@@ -36,6 +36,6 @@ class Options:
     #: Rejected blocks after which a run is given up; None: ``planned_runs.max_rejected``.
     max_rejected: int | None = None
     #: The wanted half-width of the ratio's interval, of runs with looks.
-    precision: float = sequential.PRECISION
+    precision: float = stopping_rule.PRECISION
     #: The seconds that each run with looks may take; None for any.
     within: float | None = None

@@ -1,7 +1,8 @@
 // The output of a block: its table, and its document. Pure: no k6 in here.
+
+import { mean } from './percentiles.ts';
 import { PREFIX } from './phase.ts';
 import type { Document, TrialRecord } from './record.ts';
-import { mean } from './statistics.ts';
 
 /** The longest line: longer ones break in `kubectl logs` when stderr is written at the same time. */
 const LINE = 8 * 1024;

@@ -1,10 +1,10 @@
 // The document of a block, from k6's summary.
 import type { Input } from './input.ts';
 import * as metrics from './metrics.ts';
+import { type Percentiles, round, windowPercentiles } from './percentiles.ts';
 import type { Kind, Phase } from './phase.ts';
 import type { Plan } from './plan.ts';
 import { type Script, thresholdResults } from './scripts.ts';
-import { type Percentiles, percentiles, round } from './statistics.ts';
 import { type Counts, checks, requests, type Summary } from './summary.ts';
 
 export interface Document {
@@ -198,7 +198,7 @@ function latencies(count: number, seconds: (key: string) => number): TrialRecord
   return {
     count,
     mean: count > 0 ? seconds('avg') : null,
-    ...percentiles(count, seconds),
+    ...windowPercentiles(count, seconds),
     max: count > 0 ? seconds('max') : null,
   };
 }

@@ -1,4 +1,4 @@
-"""Simulated runs with looks (``vtlab simulate``): what the rule of ``statistics.sequential`` gives.
+"""Simulated runs with looks (``vtlab simulate``): what the rule of ``statistics.stopping_rule`` gives.
 
 The noise is that of ``statistics.simulation``, and the formulae and rules are those that judge real runs.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis.statistics import paired, sequential, simulation
+from vtlab.analysis.statistics import paired, simulation, stopping_rule
 from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
 from vtlab.analysis.statistics.simulation import EDGE, KINDS, RATIOS, SEED, Noise
 from vtlab.model.manifest import SequentialRule
@@ -68,15 +68,15 @@ def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) 
         width=np.zeros(runs),
     )
     for look in rule.looks:
-        confidence = 1 - sequential.level(rule, look)
+        confidence = 1 - stopping_rule.level(rule, look)
         t = paired.paired_t(logs[running, :look], paired.floor(resolutions[running, :look]), confidence=confidence)
         half = (t.high - t.low) / 2
         low, high = np.exp(t.low), np.exp(t.high)
         position = paired.position(low, high)
-        settled = (position != ACROSS) & sequential.is_precise(low, high, rule.precision)
+        settled = (position != ACROSS) & stopping_rule.is_precise(low, high, rule.precision)
         futile = np.zeros(len(running), dtype=np.bool_)
-        if sequential.FUTILE_FROM <= look < rule.looks[-1]:
-            futile = ~settled & (sequential.chance(rule, look, t.mean, t.sd) < sequential.FUTILE)
+        if stopping_rule.FUTILE_FROM <= look < rule.looks[-1]:
+            futile = ~settled & (stopping_rule.chance(rule, look, t.mean, t.sd) < stopping_rule.FUTILE)
         ended = settled | futile | (look == rule.looks[-1])
         now = running[ended]
         result.blocks[now] = look
@@ -113,7 +113,7 @@ def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Res
 
 def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
     """Writes the lines that ``vtlab simulate`` prints of runs with looks: the same on every machine."""
-    rule = sequential.sequential_rule(1)
+    rule = stopping_rule.sequential_rule(1)
     looks = ", ".join(str(look) for look in rule.looks)
     yield ""
     yield f"Runs that end when they are settled: looks after {looks} blocks, which share the level of 5%,"
@@ -145,7 +145,7 @@ def simulate_calls(comparisons: int, noise: Noise, runs: int, *, seed: int = SEE
     """Simulates the shares of calls in which an interval misses the truth, and with a false ``faster``, a false
     ``equivalent``; all true ratios are on the edge of the margin."""
     random = np.random.default_rng([SEED, comparisons])
-    rule = sequential.sequential_rule(comparisons)
+    rule = stopping_rule.sequential_rule(comparisons)
     missed = faster = equivalent = 0
     for size in simulation.chunks(runs):
         shape = (size * comparisons, rule.looks[-1])

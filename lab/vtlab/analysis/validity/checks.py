@@ -16,7 +16,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from vtlab.analysis.validity import completeness, failing, generator, interference, littles_law, warmth, windows
+from vtlab.analysis.validity import completeness, failing, generator, interference, littles_law, warm_up_checks, windows
 from vtlab.analysis.validity.check import Check, Kind, Value
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
@@ -28,8 +28,8 @@ CHECKS: tuple[Check[Any], ...] = (
     completeness.AGREED,
     completeness.INSTANCES,
     windows.LENGTH,
-    warmth.CYCLES,
-    warmth.MEASURED,
+    warm_up_checks.CYCLES,
+    warm_up_checks.MEASURED,
     completeness.TRIALS,
     completeness.DRAIN_MEASURED,
     completeness.NO_REQUEST_LOST,
@@ -39,8 +39,8 @@ CHECKS: tuple[Check[Any], ...] = (
     interference.STEAL,
     interference.CORE_WAIT,
     completeness.SERVER_MEASURED,
-    warmth.JIT,
-    warmth.TREND,
+    warm_up_checks.JIT,
+    warm_up_checks.TREND,
     *failing.SERVICE,
     littles_law.LITTLES_LAW,
 )

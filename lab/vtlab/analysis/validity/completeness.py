@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, all_trials, block_check, moment_of
 from vtlab.analysis.validity.failing import failed, leftovers, sound_trials, sound_variants
 from vtlab.analysis.validity.overload import overloaded
-from vtlab.analysis.validity.warmth import CYCLES, MEASURED
+from vtlab.analysis.validity.warm_up_checks import CYCLES, MEASURED
 from vtlab.analysis.validity.windows import LENGTH
 from vtlab.model.blocks import mirrored
 from vtlab.model.experiment import Experiment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Decision
 
@@ -10,7 +10,7 @@ from vtlab.model.verdict import Decision
 def after_look(decision: Decision) -> str:
     """Says what a run's last look showed, and what follows, for the progress."""
     blocks, most = decision.blocks, decision.looks[-1]
-    following = sequential.next_goal(decision.looks, blocks)
+    following = stopping_rule.next_goal(decision.looks, blocks)
     return {
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",
@@ -47,5 +47,5 @@ def _unfinished(blocks: int, decision: Decision) -> str:
     if decision.ended:
         after = "another does not fit into the time (--within)"
     else:
-        after = f"the next look is after {sequential.next_look(decision.looks, blocks)}"
+        after = f"the next look is after {stopping_rule.next_look(decision.looks, blocks)}"
     return f"{blocks} block{' counts' if blocks == 1 else 's count'}, {after}"

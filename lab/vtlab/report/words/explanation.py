@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.experiment import MAX_ERRORS, Experiment
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
@@ -82,7 +82,7 @@ def _wide_interval(v: Verdict, c: Comparison) -> str | None:
     d = v.decision
     if d is None or not v.valid or c.verdict not in ("faster", "slower", "equivalent"):
         return None
-    if c.low is None or c.high is None or sequential.is_precise(c.low, c.high, d.precision):
+    if c.low is None or c.high is None or stopping_rule.is_precise(c.low, c.high, d.precision):
         return None
     why = {
         "futile": f"up to {d.looks[-1]} blocks would hardly reach it",

@@ -9,7 +9,7 @@ export type Percentiles = Record<'p50' | 'p90' | 'p95' | 'p99' | 'p99_9', number
 const BEYOND = 10;
 
 /** Returns the percentiles; null where too few of the `count` samples lie beyond one. */
-export function percentiles(count: number, value: (key: string) => number): Percentiles {
+export function windowPercentiles(count: number, value: (key: string) => number): Percentiles {
   const at = (perMille: number, key: string) => (beyond(count, perMille) >= BEYOND ? value(key) : null);
   return {
     p50: at(500, 'med'),

@@ -17,7 +17,7 @@ from benchmarks import levels
 from tests.support import recorded
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
 from vtlab.analysis import run_status, verdict
-from vtlab.analysis.statistics import paired, sequential, simulated_runs
+from vtlab.analysis.statistics import paired, simulated_runs, stopping_rule
 from vtlab.analysis.statistics.simulation import EDGE, Noise
 from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
@@ -29,8 +29,8 @@ from vtlab.report.words.explanation import comparison_sentence
 from vtlab.report.words.headline import headline
 
 RUNS = 10_000
-RULE = sequential.sequential_rule(1)
-LOOKS = st.sampled_from(sequential.LOOKS)
+RULE = stopping_rule.sequential_rule(1)
+LOOKS = st.sampled_from(stopping_rule.LOOKS)
 
 
 def error(share: float, runs: int = RUNS) -> float:
@@ -62,33 +62,33 @@ def decided(analysis: Analysis) -> Decision:
 @pytest.mark.parametrize("comparisons", [1, 2, 5, 20])
 def test_all_looks_together_spend_the_level(comparisons: int) -> None:
     least = levels.smallest(400_000, seed=7)
-    share = sequential.ALPHA / comparisons
-    spent = float(np.mean(least <= sequential.level_factor(comparisons) / comparisons))
+    share = stopping_rule.ALPHA / comparisons
+    spent = float(np.mean(least <= stopping_rule.level_factor(comparisons) / comparisons))
     # The factors are calibrated with other random numbers, and rounded down by up to 1 %.
     assert share - 0.01 * share - error(share, least.size) <= spent <= share + error(share, least.size)
 
 
 def test_the_nominal_levels_add_up_to_the_level() -> None:
-    assert math.fsum(sequential.NOMINAL) == pytest.approx(sequential.ALPHA)
-    assert len(sequential.NOMINAL) == len(sequential.LOOKS)
-    assert list(sequential.LOOKS) == sorted(set(sequential.LOOKS))
+    assert math.fsum(stopping_rule.NOMINAL) == pytest.approx(stopping_rule.ALPHA)
+    assert len(stopping_rule.NOMINAL) == len(stopping_rule.LOOKS)
+    assert list(stopping_rule.LOOKS) == sorted(set(stopping_rule.LOOKS))
 
 
 @given(st.integers(1, 60))
 def test_more_comparisons_have_less_each(comparisons: int) -> None:
-    fewer, more = sequential.sequential_rule(comparisons), sequential.sequential_rule(comparisons + 1)
+    fewer, more = stopping_rule.sequential_rule(comparisons), stopping_rule.sequential_rule(comparisons + 1)
     assert all(a > b for a, b in zip(fewer.levels, more.levels, strict=True))
     # Whatever the looks share: independent ones spend no more than the sum of their levels.
-    assert math.fsum(sequential.sequential_rule(21 + comparisons).levels) * (21 + comparisons) <= sequential.ALPHA * (
-        1 + 1e-12
-    )
+    assert math.fsum(stopping_rule.sequential_rule(21 + comparisons).levels) * (
+        21 + comparisons
+    ) <= stopping_rule.ALPHA * (1 + 1e-12)
 
 
 @given(st.integers(0, 12))
 def test_the_level_between_two_looks_is_that_of_the_next(blocks: int) -> None:
-    if blocks not in sequential.LOOKS:
-        following = sequential.next_look(sequential.LOOKS, blocks)
-        assert sequential.level(RULE, blocks) == sequential.level(RULE, following)
+    if blocks not in stopping_rule.LOOKS:
+        following = stopping_rule.next_look(stopping_rule.LOOKS, blocks)
+        assert stopping_rule.level(RULE, blocks) == stopping_rule.level(RULE, following)
 
 
 # --- futility ----------------------------------------------------------------
@@ -96,20 +96,20 @@ def test_the_level_between_two_looks_is_that_of_the_next(blocks: int) -> None:
 
 @given(LOOKS.filter(lambda n: n < 12), st.floats(-2, 2), st.floats(0.0005, 0.5))
 def test_a_chance_is_a_probability_and_the_same_for_both_sides(n: int, mean: float, sd: float) -> None:
-    chance = float(sequential.chance(RULE, n, mean, sd))
+    chance = float(stopping_rule.chance(RULE, n, mean, sd))
     assert -1e-12 <= chance <= 1 + 1e-12
-    assert float(sequential.chance(RULE, n, -mean, sd)) == pytest.approx(chance)
+    assert float(stopping_rule.chance(RULE, n, -mean, sd)) == pytest.approx(chance)
 
 
 @given(LOOKS.filter(lambda n: n < 12), st.floats(0.06, 1), st.floats(0.0005, 0.2))
 def test_the_chance_grows_with_the_distance_from_the_margin(n: int, mean: float, sd: float) -> None:
-    assert float(sequential.chance(RULE, n, mean + 0.1, sd)) >= float(sequential.chance(RULE, n, mean, sd)) - 1e-9
+    assert float(stopping_rule.chance(RULE, n, mean + 0.1, sd)) >= float(stopping_rule.chance(RULE, n, mean, sd)) - 1e-9
 
 
 @pytest.mark.parametrize(("n", "mean", "sd"), [(4, 0.0, 0.02), (4, 0.06, 0.03), (6, 0.0, 0.06), (6, 0.08, 0.05)])
 def test_the_chance_is_that_of_runs_which_go_on(n: int, mean: float, sd: float) -> None:
     # Drawn: a true deviation from what n blocks say of it, a true mean, and then the other blocks.
-    random, runs, last = np.random.default_rng(5), 200_000, sequential.LOOKS[-1]
+    random, runs, last = np.random.default_rng(5), 200_000, stopping_rule.LOOKS[-1]
     true_sd = sd * np.sqrt((n - 1) / random.chisquare(n - 1, runs))
     true_mean = mean + random.standard_normal(runs) * true_sd / math.sqrt(n)
     more = true_mean[:, None] + random.standard_normal((runs, last - n)) * true_sd[:, None]
@@ -119,13 +119,13 @@ def test_the_chance_is_that_of_runs_which_go_on(n: int, mean: float, sd: float) 
     half = -paired.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
     edge = math.log1p(paired.MARGIN)
     settled = (np.abs(total) - half > edge) | (np.abs(total) + half < edge)
-    assert float(sequential.chance(RULE, n, mean, sd)) == pytest.approx(float(np.mean(settled)), abs=0.03)
+    assert float(stopping_rule.chance(RULE, n, mean, sd)) == pytest.approx(float(np.mean(settled)), abs=0.03)
 
 
 def test_a_precision_out_of_reach_has_no_chance() -> None:
-    precise = sequential.sequential_rule(1, precision=0.01)
-    assert float(sequential.chance(RULE, 4, math.log(3), 0.08)) > 0.9
-    assert float(sequential.chance(precise, 4, math.log(3), 0.08)) < sequential.FUTILE
+    precise = stopping_rule.sequential_rule(1, precision=0.01)
+    assert float(stopping_rule.chance(RULE, 4, math.log(3), 0.08)) > 0.9
+    assert float(stopping_rule.chance(precise, 4, math.log(3), 0.08)) < stopping_rule.FUTILE
 
 
 # --- simulated runs ----------------------------------------------------------
@@ -146,7 +146,7 @@ def test_the_interval_of_a_run_that_ends_by_itself_covers_the_truth(ratio: float
 @pytest.mark.parametrize("comparisons", [2, 5])
 def test_the_comparisons_of_a_call_share_one_level(comparisons: int) -> None:
     missed, faster, equivalent = simulated_runs.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
-    assert missed <= sequential.ALPHA + error(sequential.ALPHA)
+    assert missed <= stopping_rule.ALPHA + error(stopping_rule.ALPHA)
     assert max(faster, equivalent) <= paired.LEVEL + error(paired.LEVEL)
 
 
@@ -154,7 +154,7 @@ def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
     clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
     assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
-    assert clear.width <= sequential.PRECISION
+    assert clear.width <= stopping_rule.PRECISION
 
 
 def test_simulated_runs_end_like_real_ones() -> None:
@@ -199,8 +199,8 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
 def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     wide = by_hand((200.0, 600.0), (200.0, 608.0))
     assert run_status.blocks_left(with_looks(wide)) == 0
-    assert run_status.blocks_left(with_looks(wide, sequential.sequential_rule(1, precision=0.1))) == 1
-    a = recorded.analysed(with_looks(wide, sequential.sequential_rule(1, precision=0.1)))
+    assert run_status.blocks_left(with_looks(wide, stopping_rule.sequential_rule(1, precision=0.1))) == 1
+    a = recorded.analysed(with_looks(wide, stopping_rule.sequential_rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
     why = "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
     assert block_counts.why_invalid(a) == why
@@ -216,7 +216,7 @@ def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
 def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:
     logs = (0.105, 0.095, 0.1)
     assert decided(of_logs(*logs)).ended == "settled"
-    among = of_logs(*logs, rule=sequential.sequential_rule(5))
+    among = of_logs(*logs, rule=stopping_rule.sequential_rule(5))
     assert decided(among).ended is None
     # What is in the manifest decides, not what else is in the report.
     run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs]))
@@ -235,7 +235,7 @@ def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     d = decided(a)
     assert (d.ended, d.blocks) == ("futile", 4)
     assert d.chance is not None
-    assert d.chance < sequential.FUTILE
+    assert d.chance < stopping_rule.FUTILE
     assert a.verdict.comparisons[0].verdict == "inconclusive"
     assert str(hints.hint(a)).startswith(
         "The run ended early: up to 12 blocks would settle it with a probability below"
@@ -262,7 +262,7 @@ OPEN = (0.16, 0.02, 0.14, 0.04)
 )
 def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str | None, blocks: int) -> None:
     # Four blocks took 80 s, the next look is two blocks later.
-    a = of_logs(*OPEN, rule=sequential.sequential_rule(1, within=within), seconds=20.0)
+    a = of_logs(*OPEN, rule=stopping_rule.sequential_rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
         assert str(hints.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
@@ -270,7 +270,7 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
 
 def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
     run = with_looks(
-        by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (*OPEN, 0.1)]), sequential.sequential_rule(1, within=121.0)
+        by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (*OPEN, 0.1)]), stopping_rule.sequential_rule(1, within=121.0)
     )
     lengths = (20.0, 20.0, 20.0, 20.0, 21.0)
     blocks = [b.model_copy(update={"seconds": s}) for b, s in zip(run.blocks, lengths, strict=True)]
@@ -279,7 +279,7 @@ def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None
 
 
 def test_what_is_measured_once_is_not_expected_again() -> None:
-    run = with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, within=100.0), 60.0)
+    run = with_looks(recorded.run(blocks=1), stopping_rule.sequential_rule(1, within=100.0), 60.0)
     assert decided(recorded.analysed(run)).ended == "within"
     once = run.blocks[0].model_copy(update={"once_seconds": 20.0})
     assert decided(recorded.analysed(replace(run, blocks=[once]))).ended is None
@@ -290,7 +290,7 @@ def test_what_is_measured_once_is_not_expected_again() -> None:
 
 def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes_on() -> None:
     a = recorded.analysed(
-        with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, precision=0.1, within=80.0), 60.0)
+        with_looks(recorded.run(blocks=1), stopping_rule.sequential_rule(1, precision=0.1, within=80.0), 60.0)
     )
     assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
     assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
@@ -304,7 +304,7 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
 
 
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
-    rule = sequential.sequential_rule(1, within=80.0)
+    rule = stopping_rule.sequential_rule(1, within=80.0)
     a = recorded.analysed(with_looks(recorded.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
     assert decision.decide(a).text == "No decision: a variant was not warm in the only block."
     assert str(hints.hint(a)).startswith("More warm-up cycles may help")
@@ -312,7 +312,7 @@ def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -
 
 @pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
 def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended: str | None) -> None:
-    run = with_looks(recorded.run(blocks=1), sequential.sequential_rule(1, within=within), 60.0)
+    run = with_looks(recorded.run(blocks=1), stopping_rule.sequential_rule(1, within=within), 60.0)
     a = recorded.analysed(replace(run, blocks=[recorded.spoiled(run.blocks[0], "steal")]))
     assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
@@ -329,7 +329,7 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
 
 
 def test_rejected_attempts_take_time_too() -> None:
-    rule = sequential.sequential_rule(1, within=139.0)
+    rule = stopping_rule.sequential_rule(1, within=139.0)
     run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in OPEN]), rule, 20.0)
     assert decided(recorded.analysed(run)).ended is None
     rejected = recorded.spoiled(run.blocks[1], "steal")
@@ -338,7 +338,7 @@ def test_rejected_attempts_take_time_too() -> None:
 
 
 def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
-    rule = sequential.sequential_rule(1, precision=0.01, within=40.0)
+    rule = stopping_rule.sequential_rule(1, precision=0.01, within=40.0)
     a = of_logs(1.60, 1.62, rule=rule, seconds=20.0)
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
     assert (
@@ -379,7 +379,7 @@ def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> N
 
 
 def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
-    a = recorded.analysed(with_looks(of_three(blocks=6), sequential.sequential_rule(2)))
+    a = recorded.analysed(with_looks(of_three(blocks=6), stopping_rule.sequential_rule(2)))
     primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
     assert [c.verdict for c in primaries] == ["faster", "faster"]
     assert decided(a).ended == "settled"
