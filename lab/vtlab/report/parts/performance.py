@@ -8,7 +8,7 @@ from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import VariantResult
-from vtlab.report.charts.trials import trial_dots
+from vtlab.report.charts.trials import latency_percentiles, trial_dots
 from vtlab.report.parts.part import Panel, Table
 from vtlab.report.words import bottlenecks, figures
 from vtlab.report.words.labels import variant_names
