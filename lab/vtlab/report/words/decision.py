@@ -56,8 +56,8 @@ def _lacking(analysis: Analysis) -> str:
     verdict = analysis.verdict
     if verdict.n or not (verdict.decision and verdict.decision.ended and verdict.rejected):
         return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
-    which = "the only block" if len(verdict.rejected) == 1 else "the last block"
-    return f"{which} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
+    subject = "the only block" if len(verdict.rejected) == 1 else "the last block"
+    return f"{subject} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
 
 
 def _lead(comparison: Comparison) -> str:
