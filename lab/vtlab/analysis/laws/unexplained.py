@@ -80,7 +80,7 @@ def inside_full_pool(measured: Measured, possible: Mapping[str, Bound]) -> Bottl
 
 
 def short_of_carriers(measured: Measured) -> Bottleneck | None:
-    """Names ``carriers`` where most of what requests take longer than alone is a wait for one, while the CPU has time
+    """Names ``carriers`` where a wait for one is most of the extra time of requests under load, while the CPU has time
     to spare; else None.
 
     A virtual thread gives up its carrier only where it waits. So a few that compute keep all others from theirs, from
