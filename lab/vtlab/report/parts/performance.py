@@ -77,7 +77,7 @@ def _with_latency(analysis: Analysis) -> list[str]:
 
 
 def latency_table(analysis: Analysis) -> Table:
-    """Lists client latency, with what of it the server sees; a remark where there is none to give."""
+    """Lists client latency, with the parts that the server sees; a remark where there is no latency to give."""
     rows, remarks = [], []
     load = analysis.run.experiment.load
     for name in variant_names(analysis):
