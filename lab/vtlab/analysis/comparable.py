@@ -65,8 +65,8 @@ def _is_meaningful(comparison: Comparison, variants: Mapping[str, VariantResult]
 
 
 def has_latency(result: VariantResult) -> bool:
-    """Tells whether the clients' latency is one that the variant has: not of the window's length, nor of some users
-    alone."""
+    """Tells whether the clients' latency belongs to the variant: it depends neither on the window's length nor on
+    users without an answer."""
     return result.growth is None and result.missing_users is None
 
 

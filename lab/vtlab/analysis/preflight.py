@@ -48,8 +48,8 @@ def check(
 
 
 def longest_seconds(experiment: Experiment, variants: int) -> float:
-    """Computes how long a pre-flight of so many variants takes at most: for k6 to come up and end beside what the
-    service takes."""
+    """Computes the longest time that a pre-flight of these variants takes: the service's, and that of k6 to start and
+    end."""
     return _BESIDE + 2 * variants * units.seconds(experiment.max_response)
 
 

@@ -21,20 +21,20 @@ def check_jar(jar: Path, wanted: str | None, flags: str, *, as_json: bool) -> No
     ``wanted``: the JDK that would run it, as ``tools.find_java`` takes it. ``flags``: those of its JVM, in one line.
     """
     java = _java(wanted)
-    looked_into = inspection.inspect(jar, java)
+    inspected = inspection.inspect(jar, java)
     published = [
         finding.model_copy(update={"command": commands.cure_for_jar(finding.command, jar)})
-        for finding in static.static_findings(looked_into, java.version if java else None, _split(flags))
+        for finding in static.static_findings(inspected, java.version if java else None, _split(flags))
     ]
     if as_json:
         document = {
             "jdk": java.version if java else None,
-            "inspection": looked_into.model_dump(mode="json"),
+            "inspection": inspected.model_dump(mode="json"),
             "findings": [finding.model_dump(mode="json") for finding in published],
         }
         print(json.dumps(document, indent=2))
         return
-    for line in jar_lines(looked_into, java.version if java else None, published):
+    for line in jar_lines(inspected, java.version if java else None, published):
         console.print(line, highlight=False, markup=False)
 
 

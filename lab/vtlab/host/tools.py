@@ -84,7 +84,7 @@ class Java(Tool):
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Returns an environment for children: ``more``, and nothing of the caller's that could change what they do
+    """Returns an environment for children: ``more``, without the caller's variables that could change their behaviour
     (JAVA_TOOL_OPTIONS, SPRING_*, K6_*, proxies)."""
     variables = {name: os.environ[name] for name in ("PATH", "TZ", "XDG_RUNTIME_DIR") if name in os.environ}
     return {"LANG": "C.UTF-8", **variables, **more}

@@ -150,9 +150,8 @@ class LoadSearch:
         )
 
     def _warm_up_raised(self) -> bool:
-        """Runs cycles with more CPU, as before the blocks, until the JIT compilers rest. Returns whether that took the
-        place of cycles under the limit: not where there is no more CPU, and not in a cluster, where nothing tells what
-        the compilers do."""
+        """Runs cycles with more CPU, as before the blocks, until the JIT compilers rest. Returns whether these replace
+        cycles under the limit: not without more CPU, and not in a cluster, where the compilers' activity is unknown."""
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
         is_known = False
         with more_cpu(self._started, experiment) as is_raised:

@@ -60,8 +60,8 @@ def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
 
 
 def _round(curve: Curve, variant: str) -> float | None:
-    """Computes the seconds from one request of a user to the next with the chosen users: N / X, at the most that was
-    served."""
+    """Computes the seconds from one request of a user to the next with the chosen users: N / X, at the highest
+    throughput."""
     most = max((point.throughput for point in curve.points_of(variant)), default=0.0)
     knee = curves.knee(curve.points, variant)
     if not most or knee is None:

@@ -58,7 +58,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Searched:
-    """A search for the load of a run: where it was stored, what it measured, and with what."""
+    """A search for the load of a run: its folder, its measurements and its settings."""
 
     folder: Path
     curve: Curve

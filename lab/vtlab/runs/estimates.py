@@ -37,8 +37,8 @@ def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:
 
 
 def may_take_longer(run: Run) -> bool:
-    """Tells whether a run may need more blocks than up to its next look, or longer ones: before its first warm-up
-    nobody knows how long the windows of an open load will be."""
+    """Tells whether a run may need more blocks than up to its next look, or longer ones: before its first warm-up the
+    length of an open load's windows is unknown."""
     return (run.manifest.rule is not None and run_status.blocks_left(run) > 0) or window_overrun_seconds(run) is None
 
 

@@ -30,8 +30,8 @@ def version(service: Service) -> str:
 
 
 def other_builds(experiment: Experiment, service: Service) -> dict[str, str]:
-    """Returns, by variant, the build that runs where that is not the service's own. BadInput where the service has no
-    jar, PrerequisiteMissing where a build is not there."""
+    """Returns by variant the build that runs in place of the service's jar. BadInput where the service has no jar,
+    PrerequisiteMissing where a build does not exist."""
     jars = {name: properties.jar for name, properties in experiment.properties.items() if properties.jar}
     if jars and not service.jar:
         raise BadInput(

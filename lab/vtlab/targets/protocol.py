@@ -57,12 +57,12 @@ class StartedBlock(Protocol):
         """Runs the phases of one call of k6, or of one call for each variant at the same time (``loads_at_once``)."""
 
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
-        """Takes thread dumps in one more trial of each of these variants, paced as given, that does not count; returns
-        what they show. A variant of which that cannot be told is left out."""
+        """Takes thread dumps in one more trial of each of these variants, which does not count; returns their
+        diagnoses. A variant without a diagnosis is left out."""
 
     def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
-        """Runs one call of k6: a trial after which this variant gets no more load in this block. At its return nothing
-        of it is in flight: that was waited for, or given up and ended with the variant."""
+        """Runs one call of k6: a trial after which this variant gets no more load in this block. At its return no
+        request is in flight: its requests were answered, or given up and ended with the variant."""
 
     def check_instances(self) -> list[Instance]:
         """Returns the instances, and whether they are the ones that started. They stay until the target's next start,

@@ -187,8 +187,8 @@ class Doing(NamedTuple):
 
 
 def activity_of(thread: Thread) -> Doing:
-    """Finds the activity of a thread that works for a request, and the innermost line of the service's code with what
-    it waits for there: ``Semaphore at OrderService:42``, ``OrderService:42`` where it waits for nothing."""
+    """Finds the activity of a thread that works for a request, and the innermost line of the service's code with the
+    object of its wait: ``Semaphore at OrderService:42``, ``OrderService:42`` where it waits for nothing."""
     if not thread.stack:
         return Doing("wait", "a carrier")
     if thread.waits_for_admission:

@@ -70,8 +70,8 @@ class Side:
 
     @property
     def in_flight(self) -> float:
-        """Requests in flight as the clients count them at the edges of windows, mean: those that wait for a carrier
-        before their first step are among them."""
+        """Mean requests in flight as the clients count them at the edges of windows, with the requests that wait for a
+        carrier before their first step."""
         edges = [edge for t in self.trials for edge in (t.in_flight.start, t.in_flight.end)]
         return math.fsum(edges) / len(edges) if edges else 0.0
 

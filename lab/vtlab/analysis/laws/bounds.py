@@ -65,8 +65,8 @@ def is_refuted(measured: Measured, bound: Bound) -> bool:
 
 
 def next_limit(measured: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
-    """Predicts what would limit the variant, were there more of what does: the smallest bound that remains. None where
-    that cannot be relied on: its interval is wide, or another that is wide, or the CPU's, may be smaller."""
+    """Predicts the next limit, if the bottleneck had more capacity: the smallest other bound. None where that is
+    unreliable: its interval is wide, or another wide one, or the CPU's, may be smaller."""
     remaining = [b for b in possible if b.resource not in limiting]
     if not remaining or not _is_narrow(measured, remaining[0]):
         return None

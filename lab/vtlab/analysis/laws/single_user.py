@@ -100,8 +100,8 @@ def _response_under_light_load(trial: Trial) -> float | None:
 
 
 def uncertainty(measured: Measured) -> float:
-    """Estimates how many times longer a request may take alone than its estimate; 1 where that is known within
-    ``WIDE``, or so badly that it explains nothing."""
+    """Estimates the factor by which a request alone may take longer than its estimate; 1 where the estimate is known
+    within ``WIDE``, or is too uncertain to explain anything."""
     alone = estimate_alone(measured, round_alone)
     if alone is None or alone.high is None:
         return 1.0

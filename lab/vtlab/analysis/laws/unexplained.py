@@ -69,8 +69,10 @@ def inside_full_pool(measured: Measured, possible: Mapping[str, Bound]) -> Bottl
     inside = max(innermost, key=lambda pool: pool.loaded / pool.alone)
     bound = possible[inside.pool]
     held = full[inside.pool] * bound.capacity
-    alone = bound.service_demand * (_diagnosed_throughput(measured) or 0.0)
-    cause = places.cause(measured.diagnosis, inside.pool, held=held, alone=alone) if measured.diagnosis else None
+    expected_holders = bound.service_demand * (_diagnosed_throughput(measured) or 0.0)
+    cause = (
+        places.cause(measured.diagnosis, inside.pool, held=held, alone=expected_holders) if measured.diagnosis else None
+    )
     if cause:
         place = None if cause.activity in _BEHIND else cause.place
         inside = inside.model_copy(update={"activity": cause.activity, "place": place})
@@ -78,7 +80,7 @@ def inside_full_pool(measured: Measured, possible: Mapping[str, Bound]) -> Bottl
 
 
 def short_of_carriers(measured: Measured) -> Bottleneck | None:
-    """Names ``carriers`` where most of what requests take longer than alone is a wait for one, while the CPU has time
+    """Names ``carriers`` where a wait for one is most of the extra time of requests under load, while the CPU has time
     to spare; else None.
 
     A virtual thread gives up its carrier only where it waits. So a few that compute keep all others from theirs, from
@@ -133,13 +135,15 @@ def place_in_code(measured: Measured) -> Bottleneck | None:
     if not service or not running:
         return None
     # The longest that one may take alone. A thread whose wait has ended still shows it in a dump until it can run.
-    alone = (service.high or service.seconds) * (_diagnosed_throughput(measured) or 0.0) / running
+    expected_requests = (service.high or service.seconds) * (_diagnosed_throughput(measured) or 0.0) / running
     # With no more requests than if each took as long as alone, nothing inside the service keeps them.
-    if not measured.diagnosis or not alone or measured.diagnosis.threads <= EXCEEDED * alone:
+    if not measured.diagnosis or not expected_requests or measured.diagnosis.threads <= EXCEEDED * expected_requests:
         return None
-    cause = places.cause(measured.diagnosis, alone=alone)
+    cause = places.cause(measured.diagnosis, alone=expected_requests)
     if cause and cause.activity in places.OF_HOLDERS and capacity(measured, RESOURCES[cause.activity]) is None:
-        return UNKNOWN.model_copy(update={"resource": _behind_pool(measured.diagnosis, cause.activity, alone)})
+        return UNKNOWN.model_copy(
+            update={"resource": _behind_pool(measured.diagnosis, cause.activity, expected_requests)}
+        )
     return UNKNOWN.model_copy(update={"resource": _name(cause)})
 
 

@@ -135,10 +135,10 @@ def _script_requests(trial: Trial, experiment: Experiment) -> Value:
     return _share_failed(trial.requests, "the script's requests", trial, experiment)
 
 
-def _share_failed(counts: Counts | None, what: str, trial: Trial, experiment: Experiment) -> Value:
+def _share_failed(counts: Counts | None, population: str, trial: Trial, experiment: Experiment) -> Value:
     most = experiment.max_errors
     share = counts.share_failed if counts else 0.0
-    reason = f"{percent(share, 2)} of {what} failed, at most {percent(most, 2)} allowed"
+    reason = f"{percent(share, 2)} of {population} failed, at most {percent(most, 2)} allowed"
     return Value(share, percent(share, 2), reason, trial.variant, moment_of(trial), limit=most)
 
 

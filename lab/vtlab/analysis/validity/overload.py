@@ -27,7 +27,7 @@ ADDED_BY_CHANCE = 3.0
 
 
 def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
-    """Computes the growth of each of a variant's trials in which it fell behind; none where that is chance.
+    """Computes the growth of each of a variant's trials in which it fell behind; none where chance explains them.
 
     A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
     one trial and takes as much away in others. Without dropped arrivals a variant falls behind only where all its

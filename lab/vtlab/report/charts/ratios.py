@@ -196,8 +196,8 @@ def ratio_history(runs: Sequence[DatedRatio], margin: float, title: str) -> Mark
             parts.append(line(x, up(c.low), x, up(c.high), "whisker"))
         tip = f"{run.measured}: {interval_in_words(c)}"
         parts.append(circle(x, up(ratio), 4.0, "estimate" if run.is_valid else "published", tip))
-    every = -(-len(runs) // _RUN_LABELS)
-    for x, run, _ in placed[::every]:
+    label_step = -(-len(runs) // _RUN_LABELS)
+    for x, run, _ in placed[::label_step]:
         parts.append(text(x, area.bottom + 16, run.measured[:10], "middle", "tick"))
     description = "; ".join(f"{run.measured}: {interval_in_words(c)}" for _, run, c in placed)
     return chart(area.bottom + 22, title, f"Logarithmic axis. {description}", *parts)

@@ -80,9 +80,9 @@ def downsample(points: Points, most: int = 240) -> list[tuple[float, float]]:
     if len(finite) <= most:
         return finite
     parts = most // 2
-    kept: list[tuple[float, float]] = []
+    points_kept: list[tuple[float, float]] = []
     for i in range(parts):
         part = finite[i * len(finite) // parts : (i + 1) * len(finite) // parts]
         extremes = {min(part, key=lambda p: p[1]), max(part, key=lambda p: p[1])}
-        kept += sorted(extremes)
-    return kept
+        points_kept += sorted(extremes)
+    return points_kept

@@ -66,10 +66,10 @@ def _mean(across: Scale, mean: float, y: float, label: str) -> list[Markup]:
 
 def latency_percentiles(groups: Sequence[tuple[str, Sequence[float | None]]], names: Sequence[str]) -> Markup:
     """Draws latency by percentile on a logarithmic axis, a line per variant; no mark where there is no figure."""
-    known = [v for _, values in groups for v in values if v is not None and v > 0]
-    if not known:
+    positive = [v for _, values in groups for v in values if v is not None and v > 0]
+    if not positive:
         return Markup("")
-    steps = scales.log_ticks(min(known), max(known))
+    steps = scales.log_ticks(min(positive), max(positive))
     if len(steps) == 1:
         steps = [steps[0] / 2, steps[0], steps[0] * 2]
     left, right, top, bottom = 58.0, WIDTH - 22.0, 12.0, 150.0

@@ -100,11 +100,11 @@ def _rank(section: Section) -> int:
 
 
 def _folded(title: str, tables: Sequence[Table]) -> list[str]:
-    shown = [t for t in tables if t.rows]
-    if not shown:
+    filled_tables = [t for t in tables if t.rows]
+    if not filled_tables:
         return []
     lines = [f"<details><summary>{title}</summary>", ""]
-    for table in shown:
+    for table in filled_tables:
         lines += [escaped(table.caption), "", *_table(table.head, table.rows, table.numeric), ""]
     return [*lines, "</details>", ""]
 

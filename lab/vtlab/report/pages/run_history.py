@@ -129,10 +129,10 @@ def _measured(entry: Entry) -> str:
 
 def terminal_table(lines: Sequence[Line]) -> terminal.Table:
     """Lists the runs for a terminal: a row for each, the newest of each line last."""
-    shown = terminal.Table(box=None, pad_edge=False)
+    table = terminal.Table(box=None, pad_edge=False)
     for title in ("experiment", "measured", "verdict", "ratio", "interval", "n"):
-        shown.add_column(title, no_wrap=title != "experiment", justify="right" if title in ("ratio", "n") else "left")
+        table.add_column(title, no_wrap=title != "experiment", justify="right" if title in ("ratio", "n") else "left")
     for line in lines:
         for number, entry in enumerate(line.entries):
-            shown.add_row("" if number else line.title, *_cells(entry))
-    return shown
+            table.add_row("" if number else line.title, *_cells(entry))
+    return table

@@ -37,8 +37,8 @@ def breakdown_line(name: str, time: Breakdown) -> str:
     ``62 % of a request waits at a lock, Semaphore at OrderService:42; 18 at a time``."""
     if not time.parts:
         return f"{name}: {_contradiction(time)}"
-    shown = [part for part in time.parts[:_LINES] if part.share >= _LEAST]
-    parts = [_sentence(part, " of a request" if part is time.parts[0] else "") for part in shown]
+    large_parts = [part for part in time.parts[:_LINES] if part.share >= _LEAST]
+    parts = [_sentence(part, " of a request" if part is time.parts[0] else "") for part in large_parts]
     latency = "" if time.is_slowed else f" of {figures.duration(time.latency)}"
     return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{latency}."
 
@@ -68,13 +68,13 @@ def breakdown_table(analysis: Analysis) -> Table:
     times = {name: time for name in labels.variant_names(analysis) if (time := _time(analysis, name))}
     trials = (f"{name}: {_trial(time)} {caveat(analysis, name, time)}".rstrip() for name, time in times.items())
     caption = " ".join([_CAPTION, *trials])
-    known = [time for time in times.values() if time.parts]
-    if not known:
+    known_times = [time for time in times.values() if time.parts]
+    if not known_times:
         rows = [[name, _contradiction(time)] for name, time in times.items()]
         return Table(caption, ["variant", "why there is no table"], rows)
-    keys = _keys(known)
+    keys = _keys(known_times)
     rows = [[*_labels(key), *_side_by_side(times.values(), [key])] for key in keys]
-    others = [key for time in known for part in time.parts if (key := _key(part)) not in keys]
+    others = [key for time in known_times for part in time.parts if (key := _key(part)) not in keys]
     if others:
         rows.append(["the rest", "", *_side_by_side(times.values(), others)])
     explained = ([percent(time.explained) if time.parts else figures.DASH, "", ""] for time in times.values())

@@ -22,7 +22,7 @@ def curve_panel(analysis: Analysis) -> Panel | None:
 
 def curve_table(curve: Curve, variants: Sequence[str]) -> Table:
     """Lists throughput and latency of every level."""
-    head = ["users", *(f"{variant}, {what}" for variant in variants for what in ("requests/s", "mean", "p99"))]
+    head = ["users", *(f"{variant}, {figure}" for variant in variants for figure in ("requests/s", "mean", "p99"))]
     rows = []
     for users in curve.users:
         points = {point.variant: point for point in curve.points if point.users == users}

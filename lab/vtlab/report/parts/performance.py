@@ -77,16 +77,18 @@ def _with_latency(analysis: Analysis) -> list[str]:
 
 
 def latency_table(analysis: Analysis) -> Table:
-    """Lists client latency, with what of it the server sees; a remark where there is none to give."""
+    """Lists client latency, with the parts that the server sees; a remark where there is no latency to give."""
     rows, remarks = [], []
     load = analysis.run.experiment.load
     for name in variant_names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
-            known = has_latency(r)
-            shown = [figures.duration(r.latency.get(key) if known else None) for key in ("mean", *PERCENTILES.values())]
-            queue = figures.duration(r.queue_time if known else None)
-            rows.append([name, *shown, figures.duration(r.service_time), queue])
+            is_known = has_latency(r)
+            durations = [
+                figures.duration(r.latency.get(key) if is_known else None) for key in ("mean", *PERCENTILES.values())
+            ]
+            queue = figures.duration(r.queue_time if is_known else None)
+            rows.append([name, *durations, figures.duration(r.service_time), queue])
             remarks.append(_no_latency(r, load.users))
     head = ["variant", "mean", *PERCENTILES, "service time", "queue time"]
     if any(remarks):

@@ -35,7 +35,7 @@ def environment_table(analysis: Analysis) -> Table:
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
     amount = f"closed: {load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
-    seen = sorted({(i.variant, _jvm(i)) for b in analysis.accepted for i in b.instances})
+    descriptions = sorted({(i.variant, _jvm(i)) for b in analysis.accepted for i in b.instances})
     rows = [
         ["started", figures.utc(m.started)],
         ["target", m.target],
@@ -46,7 +46,7 @@ def environment_table(analysis: Analysis) -> Table:
             f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'as the JVM chooses'}",
         ],
         ["measured window", windows(exp)],
-        *([f"{name}: JVM saw", jvm] for name, jvm in seen),
+        *([f"{name}: JVM saw", jvm] for name, jvm in descriptions),
         *_warm_up_cpu(analysis),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),

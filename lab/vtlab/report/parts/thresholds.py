@@ -27,11 +27,11 @@ def threshold_table(analysis: Analysis) -> Table:
 def threshold_line(analysis: Analysis) -> str | None:
     """Names the thresholds that some variant does not hold, for a terminal; None for a script without any."""
     names, blocks = labels.variant_names(analysis), analysis.accepted
-    wanted = _thresholds(blocks)
-    if not wanted:
+    thresholds = _thresholds(blocks)
+    if not thresholds:
         return None
     broken = []
-    for metric, condition in wanted:
+    for metric, condition in thresholds:
         held = {name: _held(blocks, name, metric, condition) for name in names}
         if not all(all(outcomes) for outcomes in held.values()):
             broken.append(

@@ -46,7 +46,9 @@ def _parts(analysis: Analysis, variant: str) -> list[Part]:
 
 def _by_dumps(time: Breakdown) -> list[Part]:
     """Returns first the share that no thread has, then the largest shares of the threads."""
-    known = sorted(time.parts, key=lambda part: part.activity not in _BEFORE)
-    shown = [Part(breakdowns.part_name(p), p.seconds or 0.0, queued=p.activity in _BEFORE) for p in known[:_MOST]]
-    rest = sum(part.seconds or 0.0 for part in known[_MOST:])
-    return [*shown, Part(_REST, rest)] if rest > time.latency / 100 else shown
+    sorted_parts = sorted(time.parts, key=lambda part: part.activity not in _BEFORE)
+    largest_parts = [
+        Part(breakdowns.part_name(p), p.seconds or 0.0, queued=p.activity in _BEFORE) for p in sorted_parts[:_MOST]
+    ]
+    rest = sum(part.seconds or 0.0 for part in sorted_parts[_MOST:])
+    return [*largest_parts, Part(_REST, rest)] if rest > time.latency / 100 else largest_parts

@@ -85,8 +85,8 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.inside is not None:
         return _inside(result, limit.inside)
     if limit.resource == "unknown":
-        beside = f"; modelled {figures.rate(result.modelled)}" if result.modelled else ""
-        return f"nothing measured explains its {measured}{beside}"
+        model_remark = f"; modelled {figures.rate(result.modelled)}" if result.modelled else ""
+        return f"nothing measured explains its {measured}{model_remark}"
     if limit.together:
         return _together(result, experiment)
     if limit.resource == "memory":
@@ -115,12 +115,12 @@ def _together(result: VariantResult, experiment: Experiment) -> str:
     text = f"limited by {limits} together: {figures.rate(result.throughput)}"
     if result.modelled:
         text += f", modelled {figures.rate(result.modelled)}"
-    alone = [
+    separate = [
         f"{resource_words(resource)} {figures.rate(bound.bound)}{bound_interval(bound)}"
         for resource in shared
         if (bound := bound_of(result, resource))
     ]
-    return text + (f"; alone would allow: {figures.listed(alone)}" if len(alone) == len(shared) else "")
+    return text + (f"; alone would allow: {figures.listed(separate)}" if len(separate) == len(shared) else "")
 
 
 def _inside(result: VariantResult, inside: Inside) -> str:

@@ -52,10 +52,10 @@ def where_variants_part(curve: Curve, variants: Sequence[str]) -> str:
     if not cold:
         return _settled_levels(curve, variants)
     share = max(point.jit or 0.0 for point in curve.points if point.variant in variants[:2])
-    taken = f"the JIT compilers took up to {units.percent(share)} of the CPU limit from the requests"
+    jit_sentence = f"the JIT compilers took up to {units.percent(share)} of the CPU limit from the requests"
     if not curves.stretches(curve, variants):
-        return f"Which variant serves more the curve cannot tell: {taken}."
-    return f"{_settled_levels(curve, variants)} {_with_users(cold)} the curve cannot tell: {taken}."
+        return f"Which variant serves more the curve cannot tell: {jit_sentence}."
+    return f"{_settled_levels(curve, variants)} {_with_users(cold)} the curve cannot tell: {jit_sentence}."
 
 
 def _with_users(levels: Sequence[int]) -> str:

@@ -51,13 +51,13 @@ _NONE = "No decision"
 
 
 def _lacking(analysis: Analysis) -> str:
-    """Says how many blocks count of a run that lacks some; where the time was over before one did, why the last does
-    not."""
+    """Says how many blocks count in a run that lacks some, or why the last does not count where the time was over
+    before any did."""
     verdict = analysis.verdict
     if verdict.n or not (verdict.decision and verdict.decision.ended and verdict.rejected):
         return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
-    which = "the only block" if len(verdict.rejected) == 1 else "the last block"
-    return f"{which} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
+    subject = "the only block" if len(verdict.rejected) == 1 else "the last block"
+    return f"{subject} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
 
 
 def _lead(comparison: Comparison) -> str:
@@ -82,7 +82,7 @@ def _difference(analysis: Analysis, comparison: Comparison) -> str:
 
 
 def _limit(analysis: Analysis, variant: str) -> str:
-    """Says what limits the variant that is worse, where that is known."""
+    """Names the bottleneck of the worse variant, where it is known."""
     name = _bottleneck(analysis.verdict.variants[variant], analysis.run.experiment)
     return f"; {variant} is limited by {name}" if name else ""
 

@@ -83,8 +83,8 @@ def interval(low: float | None, high: float | None, form: Callable[[float, int],
     Writes one figure where they print alike even so."""
     if low is None or high is None:
         return DASH
-    shown = [f"{form(low, more)} to {form(high, more)}" for more in range(4) if form(low, more) != form(high, more)]
-    return shown[0] if shown else form(low, 0)
+    distinct = [f"{form(low, more)} to {form(high, more)}" for more in range(4) if form(low, more) != form(high, more)]
+    return distinct[0] if distinct else form(low, 0)
 
 
 def reached(utilisation: float) -> str:

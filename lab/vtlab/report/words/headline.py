@@ -83,8 +83,8 @@ def broken_blocks(v: Verdict, c: Comparison) -> str:
     failed = [v.variants[variant].failures for variant in (c.of, c.over) if v.variants[variant].failed_blocks]
     if not failed:
         return ""
-    what = "was not warm" if all(map(is_cold, failed)) else "failed"
-    return f"a variant {what} in " + ("some blocks" if v.n > 1 else "the only block")
+    fault = "was not warm" if all(map(is_cold, failed)) else "failed"
+    return f"a variant {fault} in " + ("some blocks" if v.n > 1 else "the only block")
 
 
 def _inconclusive(v: Verdict, c: Comparison) -> str:
@@ -148,8 +148,8 @@ def _failure(v: Verdict, variant: str) -> str:
     reasons = list(dict.fromkeys(f.reason for f in result.failures))
     if len(reasons) == 1:
         return f"{reasons[0]} {count}"
-    shown = reasons[:_MOST_REASONS] + [f"{len(reasons) - _MOST_REASONS} more"] * (len(reasons) > _MOST_REASONS)
-    return f"{count}: {figures.listed(shown)}" if shown else count
+    listed = reasons[:_MOST_REASONS] + [f"{len(reasons) - _MOST_REASONS} more"] * (len(reasons) > _MOST_REASONS)
+    return f"{count}: {figures.listed(listed)}" if listed else count
 
 
 def _count(v: Verdict, variant: str) -> str:
@@ -177,11 +177,11 @@ def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
         return "The same at this load, which is what limits both, but not far from a limit of their own"
     text = "The same at this load; neither is near its limit"
     starts = {variant: bottlenecks.binds_from(result, experiment) for variant, result in results.items()}
-    known = {variant: start for variant, start in starts.items() if start is not None}
-    if not known:
+    known_starts = {variant: start for variant, start in starts.items() if start is not None}
+    if not known_starts:
         return text
-    first = min(known, key=lambda variant: known[variant][1])
-    bound, most = known[first]
+    first = min(known_starts, key=lambda variant: known_starts[variant][1])
+    bound, most = known_starts[first]
     resource = resources.without_article(resources.bottleneck_words(bound.resource))
     unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
     return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"

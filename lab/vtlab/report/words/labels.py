@@ -30,8 +30,8 @@ def title(analysis: Analysis) -> str:
 
 def ratio_heading(c: Comparison) -> str:
     """Names what a ratio compares: ``Throughput of virtual over platform``."""
-    what = metric(c.metric)
-    return f"{what[0].upper()}{what[1:]} of {c.of} over {c.over}"
+    metric_words = metric(c.metric)
+    return f"{metric_words[0].upper()}{metric_words[1:]} of {c.of} over {c.over}"
 
 
 METRICS = {

@@ -52,14 +52,14 @@ def verb(variant: str, plural: str) -> str:
 
 def amount(metric: str, ratio: float) -> str:
     """Puts a ratio into words: ``5.0 times the throughput``, ``3.4 % less memory``, ``the same p99 latency``."""
-    what, more, less = _NOUNS.get(metric, (metric, "more", "less"))
+    noun, more, less = _NOUNS.get(metric, (metric, "more", "less"))
     if ratio >= TIMES:
-        return f"{ratio:,.1f} times the {what}" if ratio < 20 else f"{ratio:,.0f} times the {what}"
+        return f"{ratio:,.1f} times the {noun}" if ratio < 20 else f"{ratio:,.0f} times the {noun}"
     share = abs(ratio - 1)
     if share < 0.0005:
-        return f"the same {what}"
+        return f"the same {noun}"
     digits = 0 if 0.0995 <= share < 0.99 else 1
-    return f"{percent(share, digits)} {more if ratio > 1 else less} {what}"
+    return f"{percent(share, digits)} {more if ratio > 1 else less} {noun}"
 
 
 def noun(metric: str) -> str:

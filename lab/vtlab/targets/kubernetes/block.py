@@ -117,8 +117,8 @@ class KubernetesBlock:
         self._before.pop(variant, None)
 
     def check_instances(self) -> list[Instance]:
-        """Returns the instances, and whether their pods are those that started. BlockFault where one that got load to
-        the end is gone or was evicted: that is nothing that its service did."""
+        """Returns the instances, and whether their pods are the ones that started. BlockFault where one that got load
+        to the end is gone or was evicted: its service is not the cause."""
         cluster = self._site.cluster
         present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("variant"))}
         checked = []

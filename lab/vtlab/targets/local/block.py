@@ -376,8 +376,8 @@ class LocalBlock:
         return checked.origin
 
     def _watch(self, generators: Sequence[Process]) -> None:
-        """Returns when all of k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it
-        needs, and where one of several k6 fails."""
+        """Returns when every k6 process has ended. VariantFailed as soon as a variant has, BlockFault for another
+        needed process, and where one of several k6 processes fails."""
         began = round(1000 * time.time())
         while any(generator.exit_description() is None for generator in generators):
             self._site.bound_logs()

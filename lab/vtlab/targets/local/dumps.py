@@ -137,8 +137,7 @@ class Dumps:
                     return
 
     def _keep(self, dump: Dump) -> None:
-        """Keeps a dump; removes every second one where there are too many, as nobody knows yet where the window will
-        be."""
+        """Keeps a dump; removes every second one where there are too many, as the window's place is not known yet."""
         self._taken.append(dump)
         if len(self._taken) >= MOST:
             for superfluous in self._taken[::2]:

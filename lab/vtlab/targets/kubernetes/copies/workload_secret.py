@@ -1,4 +1,4 @@
-"""A Secret with the private parts of a workload, for k6 alone: data rows, login, variables, the user's own script."""
+"""A Secret of a workload, which k6 alone reads: rows of data, the login, variables, the user's own script."""
 
 from __future__ import annotations
 
