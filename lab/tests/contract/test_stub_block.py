@@ -12,27 +12,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from rich.console import Console
 
 from tests.support.experiments import stub, stub_with
 from tests.support.lab_call import alive
 from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, cgroup_hierarchies, ports
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.wait import wait_until
-from vtlab.measuring.attempt import Attempt, AttemptPlan
-from vtlab.measuring.progress import Progress
-from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Block, Trial
-from vtlab.planning import trial_order
+from vtlab.model.records import Trial
 from vtlab.planning.load_call import LoadCall
 from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
@@ -336,114 +329,6 @@ def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> 
         run.look()
     assert run.cgroups == set()
     run.nothing_left(*SERVICES, "prometheus")
-
-
-def attempted(run: RunFolder, *broken: str) -> Block:
-    """The first attempt at the first block, of the variant platform and of those that break."""
-    order = trial_order.order(run.planned.variants, 1, 1, run.planned.windows.trials)
-    with run.target() as target:
-        attempt = AttemptPlan(run.planned, 1, 1, 1, order, with_single_user=True)
-        block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "stub").measure(target)
-        run.look()
-    run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")
-    return block
-
-
-def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the rounds of all variants are known, one call of k6 has the warm-up's own cycles and the trials."""
-    calls: list[tuple[int, Sequence[str]]] = []
-    loaded = LocalBlock.load
-
-    def load(block: LocalBlock, call: LoadCall) -> K6Document:
-        calls.append((call.trial_load_cycles, list(call.trial_order)))
-        return loaded(block, call)
-
-    monkeypatch.setattr(LocalBlock, "load", load)
-    rounds = dict.fromkeys(VARIANTS, "50ms")
-    paced = stub(load={"model": "closed", "users": 10, "round": rounds}, windows={"warmup_load": "3s"})
-    block = attempted(RunFolder(tmp_path, paced), "virtual")
-    order = trial_order.order(paced.variants, 1, 1, 1)
-    assert [trial.variant for trial in block.trials] == order
-    assert calls[0] == (1, order), "a cycle that the load bounds, and then the trials"
-    # However slow the machine is: the single users come last, and light load is the next block's.
-    assert calls[-1] == (0, [])
-    assert block.trials[0].begin >= block.warmup[-1].end
-
-
-#: How one variant of a block breaks, its reason, and the moment: phases follow one another in parts of a second.
-BROKEN = {
-    "refusing": (
-        {"STUB_REFUSES_TO_START": "many threads are not a number"},
-        "it ended with exit code 1: many threads are not a number",
-        "while it started",
-    ),
-    "dying": ({"STUB_DIE_AFTER": "20"}, "it ended with exit code 9", r"the warm-up|warm-up cycle \d"),
-    "eating": (
-        {"STUB_EAT_AFTER": "20"},
-        "the kernel killed it at its memory limit of 64Mi",
-        r"the warm-up|warm-up cycle \d|while it started",
-    ),
-}
-
-
-def broken(variant: str, **settings: str) -> dict[str, dict[str, Any]]:
-    return {variant: {"threads": "virtual", "settings": settings}}
-
-
-def test_variants_that_break_leave_the_block_and_the_other_is_measured(tmp_path: Path) -> None:
-    """Services that end while they start or in the warm-up are failures with their reason and moment, and the variant
-    that is left is warmed up and measured."""
-    properties = {
-        name: of for variant, (settings, *_) in BROKEN.items() for name, of in broken(variant, **settings).items()
-    }
-    block = attempted(RunFolder(tmp_path, stub(variants=["platform", *BROKEN], properties=properties)), *BROKEN)
-    assert sorted(failure.variant for failure in block.failures) == sorted(BROKEN)
-    for failure in block.failures:
-        _, reason, moment = BROKEN[failure.variant]
-        assert re.fullmatch(reason, failure.reason), failure
-        assert re.fullmatch(moment, failure.moment), failure
-    assert block.faults == []
-    assert {phase.variant for phase in (*block.warmup, *block.single, *block.trials)} == {"platform"}
-    assert len(block.trials) == 1
-    assert block.trials[0].ok > 0
-
-
-def test_a_variant_that_hangs_fails_by_its_time_outs(tmp_path: Path) -> None:
-    """A service that stops answering fails by its time-outs, and the other variant is warmed up and measured."""
-    # Virtual answers 40 requests, some of its warm-up; then every slot is held for ever. Each cycle takes a time-out.
-    hanging = stub(
-        properties=broken("virtual", STUB_HANG_AFTER="40"), max_response="500ms", windows={"warmup_cycles": 0}
-    )
-    block = attempted(RunFolder(tmp_path, hanging), "virtual")
-    failures = failing.failures(block, hanging)
-    assert {failure.variant for failure in failures} == {"virtual"}, failures
-    assert any("of the answers were errors" in failure.reason for failure in failures), failures
-    assert block.faults == []
-    assert {trial.variant for trial in block.trials} == {"platform"}
-    assert block.trials[0].ok > 0
-
-
-def test_a_variant_that_answers_errors_fails_with_their_status(tmp_path: Path) -> None:
-    """A service that answers nothing but errors fails with their status, and the other variant is measured."""
-    planned = stub(properties=broken("virtual", STUB_STATUS="500"))
-    block = attempted(RunFolder(tmp_path, planned), "virtual")
-    failures = failing.failures(block, planned)
-    assert {failure.variant for failure in failures} == {"virtual"}, failures
-    assert any("status-500" in failure.reason for failure in failures), failures
-    assert {trial.variant for trial in block.trials} == {"platform"}
-
-
-def test_errors_that_the_experiment_allows_do_not_fail_a_variant(tmp_path: Path) -> None:
-    """A service that answers one error in ten does not fail where max_errors allows it, and its errors are counted."""
-    planned = stub(settings={"STUB_FAIL_EVERY": "10"}, max_errors=0.3, windows={"measure": "3s"})
-    block = attempted(RunFolder(tmp_path, planned), "virtual")
-    assert failing.failures(block, planned) == []
-    for trial in block.trials:
-        assert set(trial.failed) == {"status-500"}
-        assert 0.02 < trial.failed["status-500"] / (trial.ok + trial.failed["status-500"]) < 0.3
-    assert {trial.variant for trial in block.trials} == set(VARIANTS)
 
 
 def test_a_variant_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:

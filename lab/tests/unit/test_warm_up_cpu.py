@@ -1,4 +1,4 @@
-"""More CPU for the first part of the warm-up, without processes. (With them: test_stub_block.)"""
+"""More CPU for the first part of the warm-up, without processes. (With them: test_stub_attempts.)"""
 
 from __future__ import annotations
 
