@@ -380,11 +380,11 @@ def broken(good: Block, variant: str, how: str) -> Block:
     raise ValueError(how)
 
 
-def under_open_load(run: Run, overloaded: str | None = None) -> Run:
-    """Returns the run as if the load of ``arrivals`` had been its own, in windows that are long enough for a p99. A
-    variant that is ``overloaded`` answers as many as recorded."""
-    exp = arrivals()
-    rate, window = 150.0, 30.0
+def under_open_load(run: Run, overloaded: str | None = None, rate: float = 150.0) -> Run:
+    """Returns the run as if the load of ``arrivals``, at that rate, had been its own, in windows that are long enough
+    for a p99. A variant that is ``overloaded`` answers as many as recorded."""
+    exp = arrivals(load={"model": "open", "rate": rate, "users": 1500})
+    window = 30.0
     longer = round(1000 * window) - 4000
     places = itertools.count()
 
