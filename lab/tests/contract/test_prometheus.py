@@ -19,6 +19,7 @@ from rich.console import Console
 
 from tests.support import recorded
 from tests.support.lab_call import Running, vtlab
+from tests.support.serving import serving
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
@@ -90,12 +91,8 @@ class Exposition(BaseHTTPRequestHandler):
 def exposition() -> Iterator[str]:
     Exposition.begun, Exposition.in_flight, Exposition.stamped = now(), 4, True
     Exposition.free.set()
-    with ThreadingHTTPServer((ports.HOST, 0), Exposition) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield f"{ports.HOST}:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    with serving(ThreadingHTTPServer((ports.HOST, 0), Exposition)) as port:
+        yield f"{ports.HOST}:{port}"
 
 
 @pytest.fixture

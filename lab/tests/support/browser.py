@@ -23,7 +23,7 @@ FLAGS = [
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Raises LabError where there is none on PATH."""
+    """Starts Chromium. LabError where there is none on PATH."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not program:
         raise LabError("no Chromium on PATH: apt-get install chromium (or your system's package), then run again")

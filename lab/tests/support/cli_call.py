@@ -1,4 +1,4 @@
-"""Calls vtlab's command line in this process: the arguments, exit code and output of a user's call."""
+"""Calls of vtlab's command line in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vtlab.commands import app as cli
 
 @dataclass(frozen=True)
 class Called:
-    """How a call ended."""
+    """Exit code and output of a call."""
 
     code: int
     out: str

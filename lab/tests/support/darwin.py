@@ -1,7 +1,7 @@
 """vtlab's command line as on a Mac: ``python -m tests.support.darwin``.
 
-What Python has on Linux alone is taken away (by the stubs of typeshed), and so are ``/proc`` and ``/sys``. Each line on
-stdin is a call, a list of words as JSON; each line on stdout is how it ended.
+The modules and attributes that Python has on Linux alone (by the stubs of typeshed) are removed, and so are ``/proc``
+and ``/sys``. Each line on stdin is a call, a list of words as JSON; each line on stdout is its exit code and output.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ATTRIBUTES = {
 }
 #: The folders of the kernel that only Linux has.
 FOLDERS = ("/proc", "/sys")
-#: What Python tells of before it looks at a path.
+#: Python's audit events that come before it looks at a path.
 EVENTS = ("open", "os.listdir", "os.scandir")
 
 
 def become() -> None:
-    """From here on this process has what a Mac has."""
+    """Removes from this process everything that a Mac does not have."""
     # Read once, from a file that is named after the system.
     sysconfig.get_config_vars()
     sys.platform = "darwin"
@@ -54,7 +54,7 @@ def become() -> None:
 
 
 def refuse_linux(event: str, arguments: tuple[object, ...]) -> None:
-    """FileNotFoundError for what lies in the kernel's folders."""
+    """Raises FileNotFoundError for paths in the kernel's folders."""
     if event in EVENTS and isinstance(arguments[0], str) and arguments[0].startswith(FOLDERS):
         raise FileNotFoundError(2, "No such file or directory", arguments[0])
 

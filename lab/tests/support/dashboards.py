@@ -21,7 +21,7 @@ VALUES: substitute.Values = {
 
 
 def panels(name: str) -> list[dict[str, Any]]:
-    """Those that draw something, of closed rows too."""
+    """Returns the panels of a dashboard that draw something, also in closed rows."""
     top_level = DOCUMENTS[name]["panels"]
     inner = [panel for row in top_level for panel in row.get("panels", ())]
     return [panel for panel in [*top_level, *inner] if panel["type"] != "row"]

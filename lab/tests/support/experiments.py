@@ -25,7 +25,7 @@ SELDOM: dict[str, object] = {
 
 
 def document(base: Path, **changes: object) -> dict[str, Any]:
-    """An experiment's document with some keys replaced, one level deep, and its service by an absolute path."""
+    """Returns an experiment's document with some keys replaced, one level deep, and its service by an absolute path."""
     data: dict[str, Any] = json.loads(base.read_text(encoding="utf-8"))
     if base == STUB:
         data["service"] = str(STUB_SERVICE)
@@ -35,24 +35,24 @@ def document(base: Path, **changes: object) -> dict[str, Any]:
 
 
 def tiny(**changes: object) -> Experiment:
-    """An experiment with the sample application."""
+    """Returns an experiment with the sample application."""
     return experiment_files.parse(json.dumps(document(TINY, **changes)), str(TINY))
 
 
 def stub(**changes: object) -> Experiment:
-    """An experiment with the stub service."""
+    """Returns an experiment with the stub service."""
     return experiment_files.parse(json.dumps(document(STUB, **changes)), str(STUB))
 
 
 def stub_file(folder: Path, **changes: object) -> Path:
-    """An experiment with the stub service as a file, for the command line."""
+    """Writes an experiment with the stub service to a file, for the command line."""
     path = folder / "stub-block.json"
     path.write_text(json.dumps(document(STUB, **SELDOM | changes)), encoding="utf-8")
     return path
 
 
 def stub_with(folder: Path, **environment: str) -> str:
-    """The path of a stub service with variables that no variant overrides."""
+    """Writes a stub service with variables that no variant overrides; returns its path."""
     data = json.loads(STUB_SERVICE.read_text(encoding="utf-8"))
     settings = [f"{name}={value}" for name, value in environment.items()]
     data["command"] = ["/usr/bin/env", *settings, sys.executable, "-IS", str(SUPPORT / "stub_service.py")]

@@ -30,27 +30,27 @@ KIOSK, SHOP = (_FOLDER / name / "target" / f"{name}.jar" for name in ("kiosk", "
 
 @dataclass(frozen=True)
 class Tried:
-    """What a ``vtlab try`` printed and left."""
+    """Output and results of a ``vtlab try``."""
 
     text: str
     folder: Path
     verdict: dict[str, Any]
 
     def bottleneck(self, variant: str) -> dict[str, Any]:
-        """Of a variant, as ``verdict.json`` has it."""
-        found: dict[str, Any] = self.verdict["variants"][variant]["bottleneck"]
-        return found
+        """Returns the bottleneck of a variant in ``verdict.json``."""
+        bottleneck: dict[str, Any] = self.verdict["variants"][variant]["bottleneck"]
+        return bottleneck
 
 
 def built(jar: Path) -> Path:
-    """The jar, or a failure that says who builds it."""
+    """Returns the jar; fails with the command that builds it where there is none."""
     if not jar.is_file():
         pytest.fail(f"{jar} is not built: make setup-test")
     return jar
 
 
 def kiosk(folder: Path, **changes: Any) -> Experiment:
-    """An experiment with the service on Jetty, as a look into its jar describes it."""
+    """Returns an experiment with the service on Jetty, as a look into its jar describes it."""
     path = folder / "kiosk.json"
     service = from_jar.service_from_jar(built(KIOSK), tools.find_java())
     path.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
@@ -68,7 +68,8 @@ def tried(root: Path, jar: Path, *arguments: str, env: dict[str, str] | None = N
 
 @contextlib.contextmanager
 def supplier() -> Iterator[str]:
-    """The URL of a service that answers ``/wait?duration=200ms`` after that long, to any number of requests at once."""
+    """Runs a service that answers ``/wait?duration=200ms`` after that long, to any number of requests at once; yields
+    its URL."""
     loop = asyncio.new_event_loop()
     (port,) = ports.free(1)
 

@@ -1,4 +1,4 @@
-"""Golden outputs: compared, or with VTLAB_GOLDEN=write written anew (then look at the difference)."""
+"""Comparison with golden files, which VTLAB_GOLDEN=write writes anew (then look at the difference)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parents[1] / "unit" / "golden"
 
 
 def check(name: str, text: str) -> None:
-    """``text`` is what stands in the golden file of that name."""
+    """Asserts that the golden file of that name holds ``text``."""
     path = FOLDER / name
     if os.environ.get("VTLAB_GOLDEN") == "write":
         path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""Builds jars of services as Spring Boot's plugins pack them, without any class that runs.
+"""Jars of services as Spring Boot's plugins pack them, without any class that runs.
 
 service(path)                                        an executable jar, Boot 3.5.0 on Tomcat, for Java 21
 service(path, {"com.zaxxer:HikariCP": "7.0.2"})      with a library more
@@ -25,7 +25,7 @@ _MAIN = "shop/ShopApplication"
 
 
 def archive(path: Path, files: Mapping[str, bytes | str]) -> Path:
-    """A jar with these files."""
+    """Writes a jar with these files."""
     with zipfile.ZipFile(path, "w") as written:
         for name, data in files.items():
             written.writestr(name, data)
@@ -33,19 +33,19 @@ def archive(path: Path, files: Mapping[str, bytes | str]) -> Path:
 
 
 def class_file(java: int = 21) -> bytes:
-    """The head of a class file for a Java release."""
+    """Returns the head of a class file for a Java release."""
     return b"\xca\xfe\xba\xbe\x00\x00" + (44 + java).to_bytes(2, "big")
 
 
 def pom(coordinates: str, version: str) -> tuple[str, str]:
-    """The name and the text of a library's ``pom.properties``."""
+    """Returns the name and the text of a library's ``pom.properties``."""
     group, artifact = coordinates.split(":")
     text = f"#Created by Apache Maven\nartifactId={artifact}\ngroupId={group}\nversion={version}\n"
     return f"META-INF/maven/{group}/{artifact}/pom.properties", text
 
 
 def library(coordinates: str, version: str, *, with_pom: bool = True) -> bytes:
-    """The jar of a library."""
+    """Returns the jar of a library."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as written:
         written.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
@@ -65,12 +65,12 @@ def service(
     files: Mapping[str, str] | None = None,
     manifest: Mapping[str, str] | None = None,
 ) -> Path:
-    """The jar of a service at ``path``, with ``libraries`` (``group:artifact`` -> version) beside Boot and server."""
+    """Writes the jar of a service, with ``libraries`` (``group:artifact`` -> version) beside Boot and server."""
     classes, lib = _FOLDERS.get(packaging, ("", "lib/"))
-    held = {"org.springframework.boot:spring-boot": boot, **server, **(libraries or {})}
+    packed = {"org.springframework.boot:spring-boot": boot, **server, **(libraries or {})}
     jars = {
         f"{lib}{coordinates.partition(':')[2]}-{version}.jar": library(coordinates, version)
-        for coordinates, version in held.items()
+        for coordinates, version in packed.items()
     }
     attributes = {"Main-Class": _MAIN.replace("/", "."), "Spring-Boot-Version": boot, "Build-Jdk-Spec": "25"}
     content: dict[str, bytes | str] = {f"{classes}{_MAIN}.class": class_file(java)}
@@ -80,7 +80,7 @@ def service(
         for name, data in jars.items():
             (path.parent / name).write_bytes(data)
     elif packaging == "shaded":
-        content |= dict(pom(coordinates, version) for coordinates, version in held.items())
+        content |= dict(pom(coordinates, version) for coordinates, version in packed.items())
     else:
         attributes |= {"Main-Class": "org.springframework.boot.loader.launch.JarLauncher"}
         content |= jars
@@ -89,7 +89,7 @@ def service(
 
 
 def _lines(attributes: Mapping[str, str]) -> str:
-    """A manifest: lines of at most 72 bytes, continued after a space."""
+    """Returns a manifest: lines of at most 72 bytes, continued after a space."""
     lines = ["Manifest-Version: 1.0"]
     for name, value in attributes.items():
         text = f"{name}: {value}"

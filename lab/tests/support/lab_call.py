@@ -1,4 +1,4 @@
-"""Calls the real ``vtlab`` as a user does, and looks for what it leaves behind."""
+"""Calls of the real ``vtlab`` as a user makes them, and the search for processes that they leave behind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def vtlab(
 
 
 def measuring(block: int) -> str:
-    """What vtlab prints when it begins to measure that block, whichever attempt it is."""
+    """Returns a regular expression of the line that vtlab prints when it begins to measure that block."""
     return rf"block {block} of \d+(, attempt \d+)?: measuring"
 
 
@@ -69,7 +69,8 @@ class Running:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def until(self, line: str, after: int = 0) -> int:
-        """Waits until the output has the regular expression ``line``, ``after`` so many characters; the match's end."""
+        """Waits until the output has the regular expression ``line``, ``after`` so many characters; returns the match's
+        end."""
         pattern = re.compile(line)
         self.wait_for(lambda: pattern.search(self.text(), after) is not None, f"'{line}'", self.patience)
         match = pattern.search(self.text(), after)
@@ -84,12 +85,12 @@ class Running:
             time.sleep(0.1)
 
     def end(self, number: int, timeout: float = 300) -> int:
-        """Sends a signal; the exit code."""
+        """Sends a signal; returns the exit code."""
         self.process.send_signal(number)
         return self.exit_code(timeout)
 
     def exit_code(self, timeout: float | None = None) -> int:
-        """The exit code, once vtlab has ended by itself: within ``patience``, where no ``timeout`` is given."""
+        """Waits until vtlab ends by itself, for ``patience`` by default; returns its exit code."""
         code = self.process.wait(timeout or self.patience)
         assert "Traceback" not in self.text(), self.text()
         return code
@@ -104,7 +105,7 @@ class Running:
 
 
 def started(root: Path) -> list[tuple[str, int]]:
-    """(role, pid) of everything that the living ledger in ``root`` records."""
+    """Returns (role, pid) of everything that the living ledger in ``root`` records."""
     processes = []
     for ledger in (root / ".processes").glob("*.jsonl"):
         for line in ledger.read_text(encoding="utf-8").splitlines():
@@ -115,7 +116,7 @@ def started(root: Path) -> list[tuple[str, int]]:
 
 
 def alive(pid: int) -> bool:
-    """Whether that process runs (a zombie does not)."""
+    """Tells whether that process runs (a zombie does not)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except OSError:
@@ -124,7 +125,7 @@ def alive(pid: int) -> bool:
 
 
 def leftovers(root: Path) -> list[str]:
-    """Processes whose command line or output names a path in ``root``: a run must leave none."""
+    """Lists processes whose command line or output names a path in ``root``: a run must leave none."""
     processes = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
@@ -140,17 +141,17 @@ def leftovers(root: Path) -> list[str]:
 
 
 def blocks(results: Path) -> list[dict[str, Any]]:
-    """The lines of ``trials.jsonl``."""
+    """Returns the lines of ``trials.jsonl``."""
     return [json.loads(line) for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def verdict(results: Path) -> dict[str, Any]:
-    """``verdict.json``."""
+    """Returns ``verdict.json``."""
     document: dict[str, Any] = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
     return document
 
 
 def only(root: Path) -> Path:
-    """The one results directory in ``root``."""
+    """Returns the one results directory in ``root``."""
     (results,) = [path for path in root.iterdir() if not path.name.startswith(".")]
     return results

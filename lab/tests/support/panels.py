@@ -1,4 +1,4 @@
-"""What has no data in the dashboards where vtlab has published no verdict, as of a block by hand."""
+"""Queries of the dashboards that have no data where vtlab published no verdict, as for a block by hand."""
 
 from __future__ import annotations
 

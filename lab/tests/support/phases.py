@@ -28,6 +28,7 @@ BOTH = {"cpu_limit": 1.0, "processors": 1.0, "service_time": 1.0, "capacity_conn
 
 
 def window(variant: str, ok: int, seconds: float, exp: Experiment, phase: str = "measure", **server: Any) -> Trial:
+    """Returns a window with so many OK requests and these server values."""
     mean = server.pop("mean", 1.0)
     trial = recorded.trial(variant, window=seconds, ok=ok, users=exp.load.users, latency=recorded.latency(ok, mean))
     kind = "platform" if variant.startswith("platform") else "virtual"
@@ -36,7 +37,7 @@ def window(variant: str, ok: int, seconds: float, exp: Experiment, phase: str = 
 
 
 def lightly_loaded(variant: str, exp: Experiment, rate: int, cpu_cores: float) -> Trial:
-    """A phase of light load of 6 s; idle with a rate of 0."""
+    """Returns a phase of light load of 6 s; idle with a rate of 0."""
     trial = window(variant, 6 * rate, 6.0, exp, "light", cpu_cores=cpu_cores)
     return recorded.copied(trial, {"rate": float(rate)})
 
@@ -52,9 +53,12 @@ def measured(
     places: Sequence[Place] = (),
     diagnosed: float | None = None,
 ) -> Measured:
-    """``trials``: OK requests, seconds, server values. ``alone``: R_min, also the thread's time; None without
-    single-user phases. ``held``: what a request holds of pools, alone. ``cpu``: its CPU seconds under light load.
-    ``diagnosed``: OK requests per second while dumps showed ``places``."""
+    """Returns the figures of a variant.
+
+    ``trials``: OK requests, seconds, server values. ``alone``: R_min, also the thread's time; None without single-user
+    phases. ``held``: what a request holds of pools, alone. ``cpu``: its CPU seconds under light load. ``diagnosed``: OK
+    requests per second while dumps showed ``places``.
+    """
     exp = exp or recorded.experiment(load={"model": "closed", "users": 1000}, expected=None)
     single = [] if alone is None else [lone(variant, exp, alone * share, held or {}) for share in SCATTER]
     loaded = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
@@ -71,23 +75,28 @@ def measured(
 
 
 def lone(variant: str, exp: Experiment, seconds: float, held: dict[str, float]) -> Trial:
+    """Returns a phase of a single user, whose requests take so many seconds."""
     ok = max(5, round(5 / seconds))
     return window(variant, ok, ok * seconds, exp, "single", mean=seconds, service_time=seconds, **held)
 
 
 def users(number: int, think: str = "0s", **changes: Any) -> Experiment:
+    """Returns an experiment with so many users."""
     load = {"model": "closed", "users": number, "think_time": think}
     return recorded.experiment(**{"load": load, "expected": None, **changes})
 
 
 def threads_at(activity: Activity, threads: float, place: str = "Socket at OrderService:42") -> Place:
+    """Returns a place at which dumps showed so many threads."""
     return Place(activity=activity, place=place, threads=threads)
 
 
 def names(explained: Explanation) -> list[str]:
+    """Returns the resources of the bounds, from the lowest bound on."""
     return [b.resource for b in explained.bounds]
 
 
 def bound_of(m: Measured, resource: str) -> Bound:
+    """Returns the one bound of a resource."""
     (bound,) = (b for b in bounds(m) if b.resource == resource)
     return bound

@@ -25,7 +25,7 @@ PICTURE = shipped.ROOT / "docs/images/report.png"
 #: CSS pixels, of the window and below what is shown; two of the picture are one of them.
 WIDTH = 1120
 MARGIN = 16
-#: Of the text in the PNG.
+#: Keyword of the text in the PNG.
 KEY = b"Description"
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _END = b"IEND"
@@ -55,20 +55,20 @@ class _CardText(HTMLParser):
 
 
 def report(folder: Path) -> Path:
-    """The report of the recorded run, as it is made today."""
+    """Writes the report of the recorded run, as it is made today; returns its path."""
     write_files(folder, verdict.analyse_all([store.read(RUN)]))
     return folder / "report.html"
 
 
 def text_of_card(page: Path) -> str:
-    """What the first card of a report says, with its charts."""
+    """Returns the text of the first card of a report, with its charts."""
     parser = _CardText()
     parser.feed(page.read_text(encoding="utf-8"))
     return "\n".join(parser.texts)
 
 
 def text_of_picture(png: bytes) -> str | None:
-    """What ``with_text`` put into it; None where nothing is."""
+    """Returns the text that ``with_text`` put into a picture; None where there is none."""
     at = len(_SIGNATURE)
     while at < len(png):
         (size,) = struct.unpack(">I", png[at : at + 4])
@@ -80,7 +80,7 @@ def text_of_picture(png: bytes) -> str | None:
 
 
 def with_text(png: bytes, text: str) -> bytes:
-    """The same picture, with a text in it: not compressed, in no language, its key not translated."""
+    """Returns the picture with a text in it: not compressed, in no language, its key not translated."""
     chunk = b"iTXt" + KEY + b"\0\0\0\0\0" + text.encode()
     whole = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
     end = png.rindex(_END) - 4

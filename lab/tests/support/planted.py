@@ -1,4 +1,4 @@
-"""The sample application with what its tests plant, as a service; and a downstream that slows under load."""
+"""The sample application with planted controllers as a service, and a downstream that slows under load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGE = "lab/virtualthreads/planted"
 
 @pytest.fixture(scope="session")
 def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The path of a service: the sample application with the controllers of its package ``planted``."""
+    """Builds the sample application with its package ``planted``; returns the path of the service."""
     folder = tmp_path_factory.mktemp("planted")
     target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
     newest = max(source.stat().st_mtime for source in (sources / PACKAGE).glob("*.java"))
@@ -52,8 +52,8 @@ def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @contextlib.contextmanager
 def slow_downstream(folder: Path, threads: int) -> Iterator[str]:
-    """The URL of a downstream that answers so many requests at a time: alone as fast as any other, slower under load.
-    ``folder`` is of a test."""
+    """Runs a downstream that answers so many requests at a time: alone as fast as any other, slower under load. Yields
+    its URL. ``folder``: of the test."""
     service = sample.service()
     jar, java = service.jar_path, tools.find_java()
     assert jar is not None

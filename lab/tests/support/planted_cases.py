@@ -87,7 +87,7 @@ class Case:
     findings: frozenset[str] = frozenset()
 
     def experiment(self, planted_service: str) -> Experiment:
-        """What is measured."""
+        """Returns the experiment that measures the case."""
         request = {"path": self.path, "query": dict(self.query)}
         if self.rates:
             lengths = windows(self.users, self.rates, self.least)

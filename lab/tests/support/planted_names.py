@@ -1,4 +1,4 @@
-"""What a variant must be told to be limited by where a bottleneck was planted, and by which figures."""
+"""Expected bottlenecks where one was planted, with their figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vtlab.model.records import Activity
 
 @dataclass(frozen=True)
 class Slow:
-    """What is slow inside a full pool: what the holders of its units do, and how much longer under load than alone."""
+    """A slow activity of the holders of a full pool's units, and how much longer it takes under load than alone."""
 
     pool: str
     activity: Activity
@@ -25,9 +25,9 @@ class Slow:
 
 @dataclass(frozen=True)
 class Named:
-    """What a variant must be told to be limited by."""
+    """The bottleneck that a variant must be said to have."""
 
-    #: Of a place in the code, the beginning.
+    #: Resource, or the beginning of a place in the code.
     resource: str
     #: How much of it was planted.
     capacity: float | None = None
@@ -35,13 +35,13 @@ class Named:
     #: Further names that are as right: at a knee noise decides which of two it is.
     or_resources: tuple[str, ...] = ()
     inside: Slow | None = None
-    #: Of the planted bounds that are larger, the smallest.
+    #: The next planted bound.
     then: str | None = None
     #: Whether virtual threads are ready and wait for it, and no bound says so.
     starved: bool = False
 
     def judge(self, m: Measured) -> None:
-        """AssertionError where a measurement is named otherwise, or with other figures."""
+        """Raises AssertionError where the bottleneck of a measurement is another, or has other figures."""
         explained = explain(m)
         limit = explained.bottleneck
         if self.inside or self.resource not in WORDS:
@@ -70,7 +70,7 @@ class Named:
         assert explained.next is None or explained.next.resource != inside.pool, explained
 
     def _judge_without_dumps(self, m: Measured, explained: Explanation) -> None:
-        """Without thread dumps the same is unknown, with the same pool."""
+        """Asserts that without thread dumps the same is unknown, with the same pool."""
         blind = replace(m, blocks=[replace(phases, diagnosis=None) for phases in m.blocks])
         without = explain(blind).bottleneck
         assert without.resource == "unknown", without

@@ -1,4 +1,4 @@
-"""What a test may do on this machine."""
+"""Privileges that a test needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MakeDisk = Callable[[str], Path]
 
 @pytest.fixture
 def make_disk(tmp_path: Path) -> Iterator[MakeDisk]:
-    """Small disks, unmounted after the test."""
+    """Mounts small disks, until the end of the test."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small tmpfs needs root")
     mounted: list[Path] = []

@@ -1,4 +1,4 @@
-"""One block of the sample application, for tests of what is read from it: by vtlab, rules, dashboards and reports."""
+"""One block of the sample application, for tests of everything that reads it: vtlab, rules, dashboards, reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 @dataclass(frozen=True)
 class Measured:
-    """20 users wait 200 ms; platform has 10 threads, so it serves 50 requests a second, and virtual 100."""
+    """A block with 20 users who wait 200 ms. Platform has 10 threads: it serves 50 requests a second, virtual 100."""
 
     run: RunFolder
     target: LocalTarget
@@ -53,7 +53,7 @@ class Measured:
         return self.target.site.run_id
 
     def query(self, expr: str, at_ms: int) -> list[dict[str, Any]]:
-        """The result of an instant query, as Prometheus gives it."""
+        """Returns the result of an instant query, as Prometheus gives it."""
         data = {"query": expr, "time": f"{at_ms / 1000:.3f}"}
         answer = httpx.post(f"{self.client.url}/api/v1/query", data=data, trust_env=False)
         result: list[dict[str, Any]] = answer.json()["data"]["result"]
@@ -65,47 +65,54 @@ class Measured:
 
 @contextlib.contextmanager
 def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
-    """A block; everything still runs. Measured again where its validity checks reject it, or the machine stalled in it;
-    the last attempt stands as it is, and says so."""
+    """Measures a block; everything still runs. It is measured again where its validity checks reject it, or the machine
+    stalled in it; the last attempt stands as it is, and says so."""
     windows = {"measure": window, "warmup_requests": 200}
     run = RunFolder(root, tiny(windows=windows, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
-
-        def measure(attempt: int) -> Measured:
-            # A run each: what a rejected attempt measured is not this one's.
-            target.site = replace(target.site, run_id=f"run-{attempt}")
-            started = target.start(run.planned, 1, attempt)
-            raised = started.raise_cpu()
-            first = started.load(LoadCall(warmup_cycles=2))
-            nice_before = _nice_of_compilers(started)
-            if raised is not None:
-                started.restore_cpu()
-            nice_under_limit = _nice_of_compilers(started)
-            started.end_warm_up()
-            nice = nice_before, nice_under_limit, _nice_of_compilers(started)
-            document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="4s"))
-            block = Block(
-                block=1,
-                attempt=attempt,
-                order=list(VARIANTS),
-                agreed=document.agreed,
-                warmup=[*first.warmup, *document.warmup],
-                single=document.single,
-                trials=document.trials,
-                instances=started.check_instances(),
-            )
-            series = started.series(block.trials[0].begin, block.trials[-1].drained)
-            failed = [check for check in checks.results([block], run.planned) if not check.passed]
-            reasons = [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
-            reasons += stalls.disturbed([*block.single, *block.trials])
-            return Measured(run, target, block, series, Prometheus(target.site.prometheus.url), reasons, nice)
-
-        result = least_disturbed(measure, lambda measurement: measurement.disturbances, attempts)
+        result = least_disturbed(
+            lambda attempt: _attempt(run, target, stalls, attempt),
+            lambda measurement: measurement.disturbances,
+            attempts,
+        )
         run.look()
         with result.client:
             await_rules(result, max(trial.drained for trial in result.block.trials) + 2000)
             yield result
     run.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
+
+
+def _attempt(run: RunFolder, target: LocalTarget, stalls: Stalls, attempt: int) -> Measured:
+    # A run each: what a rejected attempt measured is not this one's.
+    target.site = replace(target.site, run_id=f"run-{attempt}")
+    started = target.start(run.planned, 1, attempt)
+    raised = started.raise_cpu()
+    first = started.load(LoadCall(warmup_cycles=2))
+    nice_before = _nice_of_compilers(started)
+    if raised is not None:
+        started.restore_cpu()
+    nice_under_limit = _nice_of_compilers(started)
+    started.end_warm_up()
+    nice = nice_before, nice_under_limit, _nice_of_compilers(started)
+    document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="4s"))
+    block = Block(
+        block=1,
+        attempt=attempt,
+        order=list(VARIANTS),
+        agreed=document.agreed,
+        warmup=[*first.warmup, *document.warmup],
+        single=document.single,
+        trials=document.trials,
+        instances=started.check_instances(),
+    )
+    series = started.series(block.trials[0].begin, block.trials[-1].drained)
+    reasons = _reasons_against(block, run.planned) + stalls.disturbed([*block.single, *block.trials])
+    return Measured(run, target, block, series, Prometheus(target.site.prometheus.url), reasons, nice)
+
+
+def _reasons_against(block: Block, planned: Experiment) -> list[str]:
+    failed = [check for check in checks.results([block], planned) if not check.passed]
+    return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
 
 
 def await_rules(measured: Measured, at_ms: int) -> None:

@@ -72,14 +72,14 @@ def run(
 
 
 def _delay(whole: Run, number: int) -> int:
-    """Milliseconds by which a block is later than the recorded one that it repeats."""
+    """Returns the milliseconds by which a block is later than the recorded one that it repeats."""
     times = [t for b in whole.blocks for t in (*b.warmup, *b.single, *b.trials)]
     length = max(t.drained for t in times) - min(t.begin for t in times) + PAUSE
     return (number - 1) // len(whole.blocks) * length
 
 
 def _repeated(whole: Run, number: int, block: Block) -> Block:
-    """A recorded block under another number; only a run's first block has what is measured once."""
+    """Returns a recorded block under another number. Only a run's first block has the phases that are measured once."""
     delay = _delay(whole, number)
     phases = {kind: [later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")}
     once: dict[str, Any] = {"single": [], "light": [], "diagnosis": {}} if number > len(whole.blocks) else {}
@@ -96,6 +96,7 @@ def later(trial: Trial, delay: int) -> Trial:
 
 
 def _moved(samples: BlockSeries, delay: int) -> BlockSeries:
+    """Returns the samples so many milliseconds later."""
     return {
         variant: {metric: [[time + delay, value] for time, value in values] for metric, values in metrics.items()}
         for variant, metrics in samples.items()
@@ -238,6 +239,7 @@ def with_ratio(run: Run, ratio: float, noise: float = 0.0, seed: int = 1) -> Run
 
 
 def _throughput(block: Block, is_meant: Callable[[str], bool]) -> float:
+    """Returns the mean throughput of the trials of these variants."""
     trials = [t.throughput for t in block.trials if is_meant(t.variant)]
     return math.fsum(trials) / len(trials)
 
@@ -380,11 +382,11 @@ def broken(good: Block, variant: str, how: str) -> Block:
     raise ValueError(how)
 
 
-def under_open_load(run: Run, overloaded: str | None = None) -> Run:
-    """Returns the run as if the load of ``arrivals`` had been its own, in windows that are long enough for a p99. A
-    variant that is ``overloaded`` answers as many as recorded."""
-    exp = arrivals()
-    rate, window = 150.0, 30.0
+def under_open_load(run: Run, overloaded: str | None = None, rate: float = 150.0) -> Run:
+    """Returns the run as if the load of ``arrivals``, at that rate, had been its own, in windows that are long enough
+    for a p99. A variant that is ``overloaded`` answers as many as recorded."""
+    exp = arrivals(load={"model": "open", "rate": rate, "users": 1500})
+    window = 30.0
     longer = round(1000 * window) - 4000
     places = itertools.count()
 

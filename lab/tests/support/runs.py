@@ -1,4 +1,4 @@
-"""Short runs on this machine: their folders, and what they start on the way."""
+"""Short runs on this machine: their folders, and the processes that they start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunFolder:
         self.cgroups: set[str] = set()
 
     def plan(self, planned: Experiment) -> None:
-        """What the next block measures."""
+        """Sets the experiment of the next block."""
         self.planned = planned
         store.write_experiment(self.folder, planned)
 
@@ -46,7 +46,7 @@ class RunFolder:
         return local_target(self.folder, self.root, options or LocalOptions(), say)
 
     def look(self) -> dict[str, int]:
-        """The newest pid of each role, as the ledger says now."""
+        """Reads the ledger; returns the newest pid of each role."""
         for ledger in (self.root / FOLDER).glob("*.jsonl"):
             # The last line may be half written.
             for entry in map(json.loads, ledger.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()):
@@ -58,7 +58,7 @@ class RunFolder:
         return self.pids
 
     def nothing_left(self, *roles: str) -> None:
-        """These were started, and nothing is left of them or of anything else."""
+        """Asserts that these were started, and that nothing is left of them or of anything else."""
         assert set(roles) <= set(self.pids), self.pids
         assert [role for role, pids in self.every.items() if any(map(alive, pids))] == []
         assert [directory for directory in self.cgroups if Path(directory).exists()] == []
@@ -66,7 +66,7 @@ class RunFolder:
 
 
 class Later(threading.Thread):
-    """Acts a moment after the next process of a role is on record."""
+    """A thread that acts a moment after the next process of a role is on record."""
 
     def __init__(self, run: RunFolder, role: str, action: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -90,6 +90,6 @@ def kill_under_load(run: RunFolder, role: str) -> Later:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """The environment that a process was started with."""
+    """Returns the environment that a process was started with."""
     pairs = Path(f"/proc/{pid}/environ").read_text(encoding="utf-8").split("\0")
     return dict(pair.split("=", 1) for pair in pairs if pair)

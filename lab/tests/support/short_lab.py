@@ -1,4 +1,4 @@
-"""Blocks of planted cases on this machine: as the runner measures them, but with little warm-up and few trials."""
+"""Blocks of planted cases on this machine: as a run measures them, but with little warm-up and few trials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,18 @@ from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks
 from vtlab.analysis.validity.completeness import SERVER_MEASURED
 from vtlab.errors import BlockFault
+from vtlab.measuring.warm_up import last_of_each
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Trial
 from vtlab.planning import light_load, round_pacing
 from vtlab.planning.light_load import LoadedVariant
-from vtlab.planning.load_call import AS_PLANNED, LoadCall
+from vtlab.planning.load_call import AS_PLANNED, LightLoad, LoadCall
 from vtlab.services.companions import downstream
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 
-#: What a block here has less of than a run's. All other checks hold.
+#: Checks that a block here does not pass, as it is shorter than a run's. All others hold.
 NOT_HERE = {"trials complete", "warm-up cycles", "warm-up measured", "steady state", "JIT compiler", "trend"}
 #: Phases of a single user, for each variant: with a pool's timer (three of 3 s, as in a run), and without.
 WITH_TIMERS, SHORT = "9s", "3s"
@@ -37,7 +39,7 @@ WITH_TIMERS, SHORT = "9s", "3s"
 
 @dataclass(frozen=True)
 class Jvms:
-    """What a pair of JVMs is started with. Cases that have the same are planted in the same JVMs."""
+    """Settings of a pair of JVMs. Cases that have the same are planted in the same JVMs."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     needs: Sequence[str] = ()
@@ -49,7 +51,7 @@ class Jvms:
     downstream_threads: int | None = None
 
     def experiment(self, planted_service: str, **changes: Any) -> Experiment:
-        """An experiment in these JVMs."""
+        """Returns an experiment in these JVMs."""
         service: dict[str, object] = {"service": planted_service} if self.planted else {}
         return tiny(
             settings=dict(self.settings),
@@ -62,8 +64,8 @@ class Jvms:
 
 
 def windows(users: int, rates: Mapping[str, float], least: float = 4.0, **more: object) -> dict[str, Any]:
-    """``load`` and ``windows`` of users who are served at these rates. A window has whole rounds (users / rate), or it
-    would cut bursts, and lasts so many seconds at least. ``more`` goes to ``windows``."""
+    """Returns ``load`` and ``windows`` of users who are served at these rates. A window has whole rounds (users / rate)
+    and lasts so many seconds at least: a part of a round would cut bursts. ``more`` goes to ``windows``."""
     rounds = {variant: users / rate for variant, rate in rates.items()}
     whole = {variant: math.ceil(least / seconds) * seconds for variant, seconds in rounds.items()}
     return {
@@ -78,7 +80,27 @@ def windows(users: int, rates: Mapping[str, float], least: float = 4.0, **more: 
 
 
 def in_ms(seconds: float) -> str:
+    """Writes seconds as whole milliseconds."""
     return f"{round(1000 * seconds)}ms"
+
+
+@dataclass(frozen=True)
+class ShortBlock:
+    """A block to be measured: its JVMs, its experiment and its phases."""
+
+    jvms: Jvms
+    planned: Experiment
+    #: The variants of the trials.
+    order: Sequence[str]
+    #: Length of a single-user phase; None for no such phases.
+    single: str | None = WITH_TIMERS
+    with_light: bool = False
+    trial_load_cycles: int = 0
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants, each once."""
+        return list(dict.fromkeys(self.order))
 
 
 class Lab:
@@ -95,29 +117,20 @@ class Lab:
         #: Threads -> URL, of slow downstreams.
         self._downstreams: dict[int, str] = {}
 
-    def judged(
-        self,
-        jvms: Jvms,
-        planned: Experiment,
-        order: Sequence[str],
-        judge: Callable[[Block], None],
-        *,
-        single: str | None = WITH_TIMERS,
-        with_light: bool = False,
-    ) -> None:
-        """Measures a block of trials in that order and has it judged.
+    def judged(self, wanted: ShortBlock, judge: Callable[[Block], None]) -> None:
+        """Measures a block and has it judged.
 
         Against vtlab counts only a block that its checks accept and in which the machine did not stall.
         """
         number = next(self._numbers)
 
         def measure(attempt: int) -> Block:
-            return self.measured(jvms, planned, order, number, attempt, single=single, with_light=with_light)
+            return self.measured(wanted, number, attempt)
 
-        undisturbed(measure, judge, lambda block: self.disturbances(block, planned), attempts=3)
+        undisturbed(measure, judge, lambda block: self.disturbances(block, wanted.planned), attempts=3)
 
     def disturbances(self, block: Block, planned: Experiment) -> list[str]:
-        """Why a run would measure the block again, and where the machine stalled."""
+        """Lists the reasons for which a run would measure the block again, and the stalls of the machine."""
         # The bounds hang on the single-user phases as much as on the trials. A second of these may lie between scrapes.
         both = block.model_copy(update={"trials": [*block.single, *block.trials]})
         sampled = SERVER_MEASURED.name
@@ -126,80 +139,46 @@ class Lab:
         reasons = [f"{check.name}: {check.worst}" for check in judged if not check.passed]
         return reasons + self._stalls.disturbed([*block.single, *block.trials])
 
-    def measured(
-        self,
-        jvms: Jvms,
-        planned: Experiment,
-        order: Sequence[str],
-        number: int,
-        attempt: int = 1,
-        *,
-        single: str | None = WITH_TIMERS,
-        with_light: bool = False,
-        trial_load_cycles: int = 0,
-    ) -> Block:
-        """A block; with thread dumps of what its figures do not explain, and light load where asked for."""
-        started = self._started(jvms, planned, number, attempt)
-        cycles = planned.windows.warmup_cycles
-        variants = list(dict.fromkeys(order))
+    def measured(self, wanted: ShortBlock, number: int, attempt: int = 1) -> Block:
+        """Measures a block; with thread dumps of what its figures do not explain, and light load where asked for."""
+        started = self._started(wanted, number, attempt)
         try:
-            pacing, warmup = round_pacing.pacing(planned, number), []
-            if planned.load.model == "open":
-                # By the warm-up open load settles before a window.
-                document = started.load(
-                    LoadCall(warmup_cycles=cycles, trial_load_cycles=trial_load_cycles, pacing=pacing)
-                )
-                warmup = document.warmup
-                last = [[t for t in warmup if t.variant == variant][-1] for variant in variants]
-                pacing, cycles, trial_load_cycles = round_pacing.pacing(planned, number, last), 0, 0
-            document = started.load(
-                LoadCall(
-                    warmup_cycles=cycles,
-                    trial_load_cycles=trial_load_cycles,
-                    single_user_phase=single,
-                    trial_order=order,
-                    pacing=pacing,
-                )
-            )
+            document = _load(started, wanted, number)
             block = Block(
                 block=number,
                 attempt=attempt,
-                order=list(order),
+                order=list(wanted.order),
                 agreed=document.agreed,
-                warmup=[*warmup, *document.warmup],
+                warmup=document.warmup,
                 single=document.single,
                 trials=document.trials,
                 instances=started.check_instances(),
             )
-            if with_light:
-                measured = {variant: measured_variant([block], planned, variant) for variant in variants}
-                light = light_load.plan({name: LoadedVariant.measured(m, m) for name, m in measured.items()})
-                block.light = started.load(LoadCall(light_load=light)).light
-            # Without single-user phases nothing is known of a request alone.
-            unexplained = [
-                name for name in variants if single and variant_results.is_unexplained([block], planned, name)
-            ]
+            if wanted.with_light:
+                block.light = started.load(LoadCall(light_load=_planned_light(wanted, block))).light
+            unexplained = _unexplained(wanted, block)
             block.diagnosis = started.diagnose(dict.fromkeys(unexplained, AS_PLANNED)) if unexplained else {}
         except BlockFault:
             self._block = None
             raise
         return block
 
-    def _started(self, jvms: Jvms, planned: Experiment, number: int, attempt: int) -> LocalBlock:
-        """A name is no ratio: what is planted in different resources is planted in the same JVMs."""
-        self._run.plan(planned)
-        if self._block and self._jvms == jvms:
-            self._block = self._block.renumbered(planned, number, attempt)
+    def _started(self, wanted: ShortBlock, number: int, attempt: int) -> LocalBlock:
+        """Returns the running JVMs, or starts those that are wanted. What is planted in different resources may be
+        planted in the same JVMs, as a name is no ratio."""
+        self._run.plan(wanted.planned)
+        if self._block and self._jvms == wanted.jvms:
+            self._block = self._block.renumbered(wanted.planned, number, attempt)
         else:
-            self._block, self._jvms = None, jvms
-            with self._calls_downstream(jvms.downstream_threads):
-                self._block = self._target.start(planned, number, attempt)
+            self._block, self._jvms = None, wanted.jvms
+            with self._calls_downstream(wanted.jvms.downstream_threads):
+                self._block = self._target.start(wanted.planned, number, attempt)
             assert self._block.failures == []
         return self._block
 
     @contextlib.contextmanager
     def _calls_downstream(self, threads: int | None) -> Iterator[None]:
-        """Variants that start meanwhile call a downstream with so many threads."""
+        """Makes variants that start meanwhile call a downstream with so many threads."""
         if threads is None:
             yield
             return
@@ -214,9 +193,39 @@ class Lab:
             del os.environ[downstream.URL]
 
 
+def _load(started: LocalBlock, wanted: ShortBlock, number: int) -> K6Document:
+    """Measures warm-up, single users and trials."""
+    planned = wanted.planned
+    call = LoadCall(
+        warmup_cycles=planned.windows.warmup_cycles,
+        trial_load_cycles=wanted.trial_load_cycles,
+        pacing=round_pacing.pacing(planned, number),
+    )
+    warmup: list[Trial] = []
+    if planned.load.model == "open":
+        # By the warm-up open load settles before a window.
+        warmup = started.load(call).warmup
+        call = LoadCall(pacing=round_pacing.pacing(planned, number, last_of_each(warmup, wanted.variants)))
+    document = started.load(replace(call, single_user_phase=wanted.single, trial_order=wanted.order))
+    return document.model_copy(update={"warmup": [*warmup, *document.warmup]})
+
+
+def _planned_light(wanted: ShortBlock, block: Block) -> LightLoad:
+    measured = {variant: measured_variant([block], wanted.planned, variant) for variant in wanted.variants}
+    return light_load.plan({name: LoadedVariant.measured(m, m) for name, m in measured.items()})
+
+
+def _unexplained(wanted: ShortBlock, block: Block) -> list[str]:
+    """Returns the variants that figures do not explain. Without single-user phases nothing is known of a request
+    alone."""
+    if not wanted.single:
+        return []
+    return [name for name in wanted.variants if variant_results.is_unexplained([block], wanted.planned, name)]
+
+
 @contextlib.contextmanager
 def lab(folder: Path) -> Iterator[Lab]:
-    """The lab in that folder; at its end nothing that it started is left."""
+    """Opens a lab in that folder; at its end nothing that it started is left."""
     run = RunFolder(folder, tiny())
     with contextlib.ExitStack() as end:
         target = end.enter_context(run.target())

@@ -24,6 +24,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(command: Sequence[str]) -> int:
+    """Runs the command; returns its exit code."""
     # What outlives its parent becomes a child of this process, and remains known.
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -44,7 +45,7 @@ def main(command: Sequence[str]) -> int:
 
 
 def _ended(child: subprocess.Popen[bytes], until: float) -> bool:
-    """Waits until then, or until the command ends; whether it has. Reaps orphans."""
+    """Waits until then, or until the command ends; tells whether it has. Reaps orphans."""
     while child.poll() is None:
         for pid in _children(os.getpid()):
             if pid != child.pid:

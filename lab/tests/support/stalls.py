@@ -1,6 +1,6 @@
-"""Where the machine stood still while a test measured: what a law is then missed by is the machine's doing.
+"""Stalls of the machine while a test measures, for which a law is missed through no fault of vtlab.
 
-``undisturbed`` is the one way to measure again for that reason; the end of a test run counts how often it was.
+``undisturbed`` is the one way to measure again for that reason; the end of a test run counts how often that was done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHARE, LEAST = 0.02, 0.1
 #: A lone user waits for the server alone, and by so much longer at most. The bounds of the dashboards are made of the
 #: client's time, those of the verdict of the server's.
 OUTSIDE = 1.05
-#: Why a test measured again, once for each time.
+#: The reasons for which tests measured again.
 REPEATED: list[str] = []
 
 Measurement = TypeVar("Measurement")
@@ -34,7 +34,7 @@ def undisturbed(
     disturbances: Callable[[Measurement], Sequence[str]],
     attempts: int = 4,
 ) -> Measurement:
-    """Measures and checks. Where the check fails and something disturbed the measurement, again.
+    """Measures and checks, and does so again where the check fails and something disturbed the measurement.
 
     ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
     """
@@ -67,7 +67,7 @@ def least_disturbed(
 
 
 def _but_the_last(measure: Callable[[int], Measurement], attempts: int) -> Iterator[tuple[int, Measurement]]:
-    """The attempts before the last that no BlockFault ended, with their numbers."""
+    """Yields the attempts before the last that no BlockFault ended, with their numbers."""
     for attempt in range(1, attempts):
         try:
             measurement = measure(attempt)
@@ -78,7 +78,7 @@ def _but_the_last(measure: Callable[[int], Measurement], attempts: int) -> Itera
 
 
 class Stalls:
-    """Watches every CPU for itself, as a hypervisor may stop one alone. End it with ``close``."""
+    """A watch of every CPU, as a hypervisor may stop one alone. End it with ``close``."""
 
     def __init__(self) -> None:
         #: (when it began, when it was over) by the wall clock, seconds.
@@ -91,7 +91,7 @@ class Stalls:
             thread.start()
 
     def _watch(self, cpu: int) -> None:
-        # Of the calling thread alone.
+        # It moves the calling thread alone.
         os.sched_setaffinity(0, {cpu})
         last = time.time()
         while not self._ended.wait(TICK):
@@ -101,11 +101,11 @@ class Stalls:
             last = now
 
     def longest(self, begin: int, end: int) -> float:
-        """Seconds of the longest stall in these milliseconds since 1970."""
+        """Returns the seconds of the longest stall in these milliseconds since 1970."""
         return max((min(b, end / 1000) - max(a, begin / 1000) for a, b in list(self.seen)), default=0.0)
 
     def disturbed(self, trials: Iterable[Trial]) -> list[str]:
-        """What to say of those trials in which the machine stalled, or kept a lone user waiting outside the server."""
+        """Describes the trials in which the machine stalled, or kept a lone user waiting outside the server."""
         reasons = []
         for trial in trials:
             stall = self.longest(trial.begin, trial.drained)

@@ -1,8 +1,7 @@
 """A service that starts at once and answers like the sample application: for tests of everything around a service.
 
 Standard library only, one process, one thread. Platform variants answer ``STUB_THREADS`` requests at a time, virtual
-ones ``STUB_MOST``, or all. A test
-breaks it by the environment:
+ones ``STUB_MOST``, or all. A test breaks it by the environment:
 
     STUB_DIE_AFTER=n      ends with exit code 9 at the n-th request      STUB_STATUS=500        answers that
     STUB_HANG_AFTER=n     answers no request from the n-th on            STUB_NOT_READY=1       is never ready
@@ -46,7 +45,7 @@ def cpu_seconds() -> float:
 
 
 def limits() -> tuple[float, int]:
-    """Cores and bytes that its control group allows; -1 where there is none."""
+    """Returns the cores and bytes that its control group allows; -1 where there is no limit."""
     groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     paths = {name: path for _, names, path in groups for name in names.split(",")}
     if "cpu" in paths:
@@ -82,7 +81,7 @@ def metrics() -> str:
 
 
 async def work(path: str, duration: float) -> int:
-    """Waits, or uses the CPU, for that long; the status of the answer."""
+    """Waits, or uses the CPU, for that long; returns the status of the answer."""
     global requests, answered, waited, active
     requests += 1
     if requests >= float(ENV("STUB_DIE_AFTER", NEVER)):

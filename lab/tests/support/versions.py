@@ -1,4 +1,4 @@
-"""The versions that stand in versions.env."""
+"""The versions of versions.env."""
 
 from __future__ import annotations
 

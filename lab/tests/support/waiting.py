@@ -1,4 +1,4 @@
-"""Waits for what another process or thread does."""
+"""A wait for another process or thread."""
 
 from __future__ import annotations
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
+
+from tests.support.serving import serving
 
 #: The path of a request whose connection is closed in place of an answer.
 UNANSWERED = "/unanswered"
 
 
 class WebShop:
-    """One variant of the service."""
+    """A variant of the service."""
 
     def __init__(self, name: str, failing: frozenset[str]) -> None:
         self.name = name
@@ -49,13 +50,12 @@ class WebShop:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def respond(self, target: str) -> tuple[int, list[tuple[str, str]], bytes]:
-        """Status, headers and body."""
+        """Returns status, headers and body of an answer."""
         path = urlsplit(target).path
         if path in self.failing:
             return 500, [], b"no"
@@ -63,17 +63,12 @@ class WebShop:
             return 302, [("Location", "/landed")], b""
         return 200, [("Content-Type", "application/json")], json.dumps({"variant": self.name}).encode()
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
 
 @contextmanager
 def shops(failing: dict[str, list[str]] | None = None) -> Iterator[dict[str, WebShop]]:
-    """Both variants; ``failing``: paths that answer 500, by variant."""
+    """Runs both variants. ``failing``: paths that answer 500, by variant."""
     both = {name: WebShop(name, frozenset((failing or {}).get(name, ()))) for name in ("platform", "virtual")}
-    try:
-        yield both
-    finally:
+    with ExitStack() as servers:
         for shop in both.values():
-            shop.close()
+            servers.enter_context(serving(shop.server))
+        yield both

@@ -20,7 +20,7 @@ Installed = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy: a build leaves files beside its sources."""
+    """Builds the wheel from a copy of the sources: a build leaves files beside them."""
     checkout = tmp_path_factory.mktemp("checkout")
     lab = shipped.ROOT / "lab"
     for path in shipped.files():
@@ -40,8 +40,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Calls vtlab in an environment that has the wheel, and of this one the packages that it depends on. ``path`` and
-    ``more`` are all of its variables that say where something is."""
+    """Installs the wheel in an environment that shares only its dependencies with this one.
+
+    Returns a call of vtlab there. ``path`` and ``more`` are all of its variables that say where something is.
+    """
     folder = tmp_path_factory.mktemp("elsewhere")
     venv.create(folder / "venv")
     python = folder / "venv" / "bin" / "python"

@@ -11,7 +11,7 @@ from tests.support import short_lab
 from tests.support.planted import planted_service
 from tests.support.planted_cases import CASES, MORE_CPU, PINNED, PLATFORM, VIRTUAL, Case
 from tests.support.privileges import needs_root
-from tests.support.short_lab import SHORT, Lab
+from tests.support.short_lab import SHORT, Lab, ShortBlock
 from tests.support.stalls import undisturbed
 from vtlab.analysis.findings import measured
 from vtlab.analysis.laws.explanation import explain
@@ -66,7 +66,7 @@ def check(lab: Lab, case: Case, variant: str, service: str) -> None:
         if case.jvms is PINNED and variant == VIRTUAL:
             check_pinned(block)
 
-    lab.judged(case.jvms, planned, [variant], judge, single=case.single)
+    lab.judged(ShortBlock(case.jvms, planned, [variant], single=case.single), judge)
 
 
 def check_pinned(block: Block) -> None:
@@ -116,17 +116,15 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
 
     def measure(attempt: int) -> list[tuple[Experiment, Block]]:
         # More load first, and for long: the compiler is done then.
-        loaded = lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, trial_load_cycles=2)
+        loaded = lab.measured(ShortBlock(MORE_CPU, many, [VIRTUAL], single=SHORT, trial_load_cycles=2), 1, attempt)
         throughput = measured_variant([loaded], many, VIRTUAL).throughput
         assert throughput
         # The fewer use almost half of the CPU, however fast that is: with less, short phases seldom tell its slope
         # within 20 %, and with more it is not the slope that counts. (Little: throughput x 0.13 s users
         # wait, the others are on the CPU.)
         few = users(round(0.42 * (0.13 * throughput + many.limits.cpu)), "130ms")
-        return [
-            (many, loaded),
-            (few, lab.measured(MORE_CPU, few, [VIRTUAL], 2, attempt, single=SHORT, with_light=True)),
-        ]
+        lightly = ShortBlock(MORE_CPU, few, [VIRTUAL], single=SHORT, with_light=True)
+        return [(many, loaded), (few, lab.measured(lightly, 2, attempt))]
 
     def judge(measured: list[tuple[Experiment, Block]]) -> None:
         under_load, alone = (measured_variant([block], planned, VIRTUAL) for planned, block in measured)

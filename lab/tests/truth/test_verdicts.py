@@ -11,7 +11,7 @@ from tests.support import recorded, short_lab
 from tests.support.lab_call import only, vtlab
 from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
-from tests.support.short_lab import SHORT, Jvms, Lab, windows
+from tests.support.short_lab import SHORT, Jvms, Lab, ShortBlock, windows
 from tests.support.stalls import undisturbed
 from vtlab.analysis import verdict
 from vtlab.analysis.validity import checks, failing, steady_state
@@ -62,8 +62,10 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
         # The first one begins with cold JVMs.
         single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
 
+        wanted = ShortBlock(jvms, planned, order, single=single, trial_load_cycles=cycles)
+
         def measure(attempt: int) -> Block:
-            return lab.measured(jvms, planned, order, number, attempt, single=single, trial_load_cycles=cycles)
+            return lab.measured(wanted, number, attempt)
 
         def counts(measured: Block) -> None:
             assert against(measured) == []

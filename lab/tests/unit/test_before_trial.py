@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support import recorded
+from tests.support.serving import serving
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.process_ledger import Ledger
@@ -44,12 +44,8 @@ class Resets(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def base() -> Iterator[str]:
     Resets.came.clear()
-    with http.server.HTTPServer((ports.HOST, 0), Resets) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://{ports.HOST}:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(http.server.HTTPServer((ports.HOST, 0), Resets)) as port:
+        yield f"http://{ports.HOST}:{port}"
 
 
 @pytest.fixture

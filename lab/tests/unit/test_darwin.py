@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tests.support import recorded
 from tests.support.cli_call import Called
+from tests.support.serving import serving
 from tests.unit.test_kubernetes_job import CRON_JOB
 from tests.unit.test_kubernetes_target import deployment
 from vtlab import __version__
@@ -114,21 +114,18 @@ class ApiServer(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The way to a cluster that runs as long as the tests."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ApiServer)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
-        "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-        "users": [{"name": "me", "user": {"token": "abc"}}],
-    }
-    file = tmp_path_factory.mktemp("cluster") / "kubeconfig"
-    file.write_text(json.dumps(document), encoding="utf-8")
-    yield file
-    server.shutdown()
-    server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), ApiServer)) as port:
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+            "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+            "users": [{"name": "me", "user": {"token": "abc"}}],
+        }
+        file = tmp_path_factory.mktemp("cluster") / "kubeconfig"
+        file.write_text(json.dumps(document), encoding="utf-8")
+        yield file
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tests.support.recorded_runs import RUN
+from tests.support import recorded
 from vtlab.model.k6_documents import K6Document
 from vtlab.prometheus.in_flight import fill_in_flight_before
 
@@ -21,7 +21,7 @@ def test_what_the_other_server_still_works_on_counts() -> None:
                 return 0.0
             return self.seen if self.scraped > after_ms else None
 
-    trials = [trial.model_copy(update={"server": {}}) for trial in RUN.blocks[0].trials[:2]]
+    trials = [trial.model_copy(update={"server": {}}) for trial in recorded.block().trials[:2]]
     first, second = (
         trials[0].model_copy(update={"variant": "virtual"}),
         trials[1].model_copy(update={"variant": "platform"}),

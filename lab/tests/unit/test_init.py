@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import jars
 from tests.support.cli_call import Called, call
+from tests.support.serving import serving
 from tests.unit.test_endpoints import MAPPINGS, OPENAPI
 from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
@@ -56,12 +57,8 @@ def port() -> Iterator[int]:
     Documents.known.clear()
     Documents.statuses.clear()
     Documents.asked.clear()
-    with http.server.ThreadingHTTPServer((ports.HOST, 0), Documents) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    with serving(http.server.ThreadingHTTPServer((ports.HOST, 0), Documents)) as port:
+        yield port
 
 
 def initialised(
@@ -200,15 +197,11 @@ def test_a_body_without_an_end_and_a_path_that_is_no_ascii_are_tried() -> None:
             pass
 
     ended = threading.Event()
-    with http.server.ThreadingHTTPServer((ports.HOST, 0), Stream) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(http.server.ThreadingHTTPServer((ports.HOST, 0), Stream)) as port:
         try:
-            assert server_of.status(server.server_port, "/straße?q=a+b") == 200
+            assert server_of.status(port, "/straße?q=a+b") == 200
         finally:
             ended.set()
-            server.shutdown()
-            thread.join()
 
 
 def test_with_a_document_at_hand_a_service_that_does_not_start_gets_its_file(

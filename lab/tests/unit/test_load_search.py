@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
 from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, LoadSearch, SearchTime
 from vtlab.model.curve import Curve
@@ -18,12 +18,31 @@ from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 
-PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
-#: 5 threads that wait 50 ms each, and no limit but 640/s.
-PARTING = {
-    "platform": builders.Service(wait=0.05, threads=5, cpu=1e-5),
-    "virtual": builders.Service(wait=0.05, threads=None, cpu=1e-5, most=640),
-}
+PLANNED = recorded.experiment(load={"model": "closed", "users": 64}, expected=None)
+
+#: The throughput of a variant with so many users.
+Throughput = Callable[[int], float]
+
+
+def growing(single: float, most: float = math.inf) -> Throughput:
+    """Returns a throughput that grows with the users, from that of a single one to the most."""
+    return lambda users: min(users * single, most)
+
+
+#: A single user has 19.5/s of both. Five threads are the most of platform, 640/s of virtual.
+PARTING = {"platform": growing(19.5, most=5 * 19.5), "virtual": growing(19.5, most=640)}
+#: Variants that 4096 users do not saturate.
+ENDLESS = dict.fromkeys(PLANNED.variants, growing(92.5))
+
+
+def answered(variant: str, throughput: Throughput, users: int, window: float, **changes: Any) -> Trial:
+    """Returns the recorded trial of a variant as if so many users had had that throughput in a window of so many
+    seconds. ``changes``: other fields, and the phase."""
+    rate = throughput(users)
+    ok = round(rate * window)
+    return recorded.trial(
+        variant, window=window, users=users, ok=ok, latency=recorded.latency(ok, users / rate), **changes
+    )
 
 
 class Pair(RecordedBlock):
@@ -31,7 +50,7 @@ class Pair(RecordedBlock):
 
     def __init__(
         self,
-        services: Mapping[str, builders.Service] = PARTING,
+        throughputs: Mapping[str, Throughput] = PARTING,
         broken: Callable[[CallPacing], None] = lambda pacing: None,
         coming: float = 2.5,
         cold: int = 0,
@@ -40,9 +59,9 @@ class Pair(RecordedBlock):
         raised_cores: float | None = None,
     ) -> None:
         playback = Playback(call_seconds=coming, raised_cores=raised_cores)
-        super().__init__(builders.block(), playback, {}, Journal())
+        super().__init__(recorded.block(), playback, {}, Journal())
         self.now = 0.0
-        self._services = services
+        self._throughputs = throughputs
         self._broken = broken
         #: Calls in which the pair still gets faster, and those in which its JIT compilers work.
         self._cold = cold
@@ -92,20 +111,14 @@ class Pair(RecordedBlock):
     def _warming(self, variant: str) -> list[Trial]:
         """Two cycles; those of a cold pair get faster. As in a cluster nothing tells what a JIT compiler takes that
         rests."""
-        of = self._services[variant]
         server = {"cpu_cores": 0.9, "jit_cpu": 0.5 if len(self.calls) <= self._compiling else None}
         done = 2 * len(self.calls)
         factors = (0.3 * 1.2**done, 0.3 * 1.2 ** (done + 1)) if len(self.calls) <= self._cold else (1.0, 1.0)
-        return [
-            builders.trial(variant, exp=PLANNED, service=of, server=server, phase="warmup", factor=factor)
-            for factor in factors
-        ]
+        steady = answered(variant, self._throughputs[variant], WARM_UP_USERS, 5, phase="warmup", server=server)
+        return [recorded.scaled(steady, factor) for factor in factors]
 
     def _trial(self, variant: str, users: int, window: float) -> Trial:
-        of = self._services[variant]
-        return builders.trial(
-            variant, exp=PLANNED, service=of, users=users, window=window, **self._changes(variant, users)
-        )
+        return answered(variant, self._throughputs[variant], users, window, **self._changes(variant, users))
 
 
 #: Of a pair's warm-up, whose cycles have the limit.
@@ -134,7 +147,7 @@ class WithMore(Pair):
         self.now += 20.0
         is_compiling = sum(bool(load.warmup_cycles) for load in self.journal.loads) < self._calls
         server = {"cpu_cores": 1.4, "cpu_limit": 1.5, "jit_cpu": 0.5 if is_compiling else 0.0}
-        warmup = [builders.trial(variant, exp=PLANNED, server=server, phase="warmup") for variant in PLANNED.variants]
+        warmup = [recorded.trial(variant, "warmup", server=server) for variant in PLANNED.variants]
         return document.model_copy(update={"warmup": warmup})
 
 
@@ -171,8 +184,7 @@ def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
 
 
 def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_call_first() -> None:
-    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
-    pair = Pair(dict.fromkeys(PLANNED.variants, endless))
+    pair = Pair(ENDLESS)
     searched(pair, within=1000)
     assert pair.warmed == [
         (WARM_UP_CYCLES, (WARM_UP_USERS,)),
@@ -182,10 +194,9 @@ def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_
 
 
 def test_the_warm_up_of_higher_levels_is_in_the_time_of_the_search() -> None:
-    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
     reached = []
     for within in (70.0, 80.0, 90.0, 100.0):
-        pair = Pair(dict.fromkeys(PLANNED.variants, endless))
+        pair = Pair(ENDLESS)
         curve, _, _ = searched(pair, within=within)
         assert curve.seconds - WARM_UP_SECONDS <= within
         reached.append(curve.users[-1])
@@ -219,8 +230,7 @@ def test_a_level_that_is_measured_again_is_warm() -> None:
         came.append(users)
         return {"machine": {"idle_cores": 0.0}} if came.count(256) == 1 and users == 256 else {}
 
-    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
-    pair = Pair(dict.fromkeys(PLANNED.variants, endless), changes=busy_once)
+    pair = Pair(ENDLESS, changes=busy_once)
     searched(pair, within=1000)
     assert [cycles for cycles, users in pair.warmed if users == (128, 256)] == [1, 0]
 
@@ -233,8 +243,7 @@ def test_neither_variant_is_always_the_first() -> None:
 
 
 def test_a_window_is_as_long_as_twenty_answers_or_two_seconds_and_has_whole_rounds() -> None:
-    slow = builders.Service(wait=3, threads=None, cpu=1e-5, most=20)
-    pair = Pair(dict.fromkeys(PLANNED.variants, slow))
+    pair = Pair(dict.fromkeys(PLANNED.variants, growing(1 / 3, most=20)))
     searched(pair)
     for pace in pair.paces[2:]:
         assert pace.measure is not None
@@ -248,8 +257,7 @@ def test_a_window_is_as_long_as_twenty_answers_or_two_seconds_and_has_whole_roun
 
 
 def test_a_slow_service_gets_fewer_levels_and_the_search_ends_in_time() -> None:
-    slow = builders.Service(wait=4, threads=None, cpu=1e-5)
-    pair = Pair(dict.fromkeys(PLANNED.variants, slow))
+    pair = Pair(dict.fromkeys(PLANNED.variants, growing(1 / 4)))
     curve, _, _ = searched(pair)
     assert (curve.ended, curve.why) == ("time", "")
     assert pair.now - WARM_UP_SECONDS <= WITHIN
@@ -278,9 +286,8 @@ def test_without_more_cpu_steady_throughput_is_not_enough_while_the_compilers_wo
 
 
 def test_the_time_of_the_call_bounds_start_warm_up_and_levels_together() -> None:
-    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
     for coming in (2.5, 12.0):
-        pair = Pair(dict.fromkeys(PLANNED.variants, endless), coming=coming, cold=2)
+        pair = Pair(ENDLESS, coming=coming, cold=2)
         curve, _, _ = searched(pair, left=80.0)
         assert curve.ended == "time"
         # The call of the last level may take longer to come and go.
@@ -289,8 +296,7 @@ def test_the_time_of_the_call_bounds_start_warm_up_and_levels_together() -> None
 
 def test_what_k6_takes_to_come_and_go_costs_no_level() -> None:
     """As a Job of a cluster it needs several seconds for a pod, and a search would end at 64 users for it."""
-    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
-    here, there = (Pair(dict.fromkeys(PLANNED.variants, endless), coming=coming) for coming in (2.5, 12.0))
+    here, there = (Pair(ENDLESS, coming=coming) for coming in (2.5, 12.0))
     curves = [searched(pair)[0] for pair in (here, there)]
     assert curves[0].users == curves[1].users
     assert curves[1].seconds - curves[0].seconds == pytest.approx(9.5 * len(there.calls), abs=0.2)
@@ -430,6 +436,5 @@ def test_a_fault_of_what_is_around_the_variants_is_none_of_the_service() -> None
 
 
 def test_no_variant_that_levels_off_ends_at_the_most_users() -> None:
-    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
-    curve, _, _ = searched(Pair(dict.fromkeys(PLANNED.variants, endless)), within=1000)
+    curve, _, _ = searched(Pair(ENDLESS), within=1000)
     assert (curve.ended, curve.users[-1]) == ("most users", 4096)

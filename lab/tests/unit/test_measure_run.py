@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
-from tests.support.recorded_runs import ALONE, GIVING_UP, RUN, as_recorded, console, one_block, recorded
+from tests.support import recorded, replay
+from tests.support.replay import GIVING_UP, RUN, SINGLE_USER_PHASE, as_recorded, console, one_block, replaying
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
@@ -44,7 +44,7 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
     monkeypatch.setattr(store.os, "fsync", interrupted)
     try:
         with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
-            measure_run(tmp_path, store.read(tmp_path), recorded(RUN.blocks), progress)
+            measure_run(tmp_path, store.read(tmp_path), replaying(RUN.blocks), progress)
     finally:
         signal.signal(signal.SIGINT, before)
     assert [block.block for block in store.read(tmp_path).blocks] == [1]
@@ -53,15 +53,14 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
 def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "virtual", "platform"
     monkeypatch.setattr(trial_order, "order", lambda *_: [first, second])
-    windows = GIVING_UP
-    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    run = replay.run(replay.experiment(windows=GIVING_UP))
     store.create(tmp_path, run.manifest)
-    target = recorded(run.blocks)
+    target = replaying(run.blocks)
     with Progress(console()[0], [1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress)
     assert target.journal.events[1:] == [
         "end of the warm-up",
-        f"a single user for {ALONE} of platform virtual",
+        f"a single user for {SINGLE_USER_PHASE} of platform virtual",
         f"trial 1 of {first}",
         f"trial 2 of {second}",
     ]
@@ -72,10 +71,10 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
 
 def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
     store.create(tmp_path, RUN.manifest)
-    squeezed = builders.spoiled(RUN.blocks[0], "generator")
+    squeezed = recorded.spoiled(RUN.blocks[0], "generator")
     waited: list[float] = []
     with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
-        measure_run(tmp_path, store.read(tmp_path), recorded([squeezed] * 5), progress, wait=waited.append)
+        measure_run(tmp_path, store.read(tmp_path), replaying([squeezed] * 5), progress, wait=waited.append)
     assert waited == [2.0, 4.0, 6.0]
     assert len(store.read(tmp_path).blocks) == 3, "each is kept with its reasons"
 
@@ -103,7 +102,7 @@ def test_an_attempt_that_does_not_fit_is_not_made(
     manifest = RUN.manifest.model_copy(update={"rule": stopping_rule.sequential_rule(1, within=9.0), "blocks": 12})
     store.create(tmp_path, manifest)
     block = RUN.blocks[0]
-    target = Timed([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])
+    target = Timed([block if counting else recorded.spoiled(block, "generator"), *RUN.blocks])
     monkeypatch.setattr(time, "monotonic", lambda: target.clock)
     out, text = console()
     none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
@@ -114,7 +113,7 @@ def test_an_attempt_that_does_not_fit_is_not_made(
 
 
 def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = Timed(builders.run(blocks=1).blocks)
+    target = Timed(replay.run().blocks)
     monkeypatch.setattr(time, "monotonic", lambda: target.clock)
     block, _ = one_block(target, tmp_path)
     # A call for single users, one for light load; start, warm-up and trials are of every block.
@@ -125,11 +124,9 @@ def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypat
 class Rising(RecordedTarget):
     """Computes. Its virtual variant becomes so much faster in the first trials, and is steady in those after them."""
 
-    exp = builders.cpu()
-
     def __init__(self, low: float) -> None:
         """``low``: throughput of the first trial of virtual, as a share of that of its warm-up."""
-        super().__init__(builders.run(self.exp, blocks=1).blocks, Playback(change=self._rise))
+        super().__init__(replay.run().blocks, Playback(change=self._rise))
         self.low = low
         self.measured = 0
 
@@ -148,7 +145,7 @@ class Rising(RecordedTarget):
 
 def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: Path) -> None:
     target = Rising(low=0.88)
-    block, printed = one_block(target, tmp_path, target.exp)
+    block, printed = one_block(target, tmp_path)
     assert target.measured == 2
     assert "the trials became faster, so they are warm-up" in " ".join(printed.split())
     kept = block.warmup[-4:]
@@ -158,7 +155,7 @@ def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: 
 
 def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> None:
     target = Rising(low=1.0)
-    run = builders.run(target.exp, blocks=1)
+    run = replay.run()
     store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0], [1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
@@ -166,21 +163,21 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
 
 
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
-    good = builders.run(blocks=1).blocks[0]
+    good = replay.run().blocks[0]
     seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})
-    block, _ = one_block(recorded([seen]), tmp_path)
+    block, _ = one_block(replaying([seen]), tmp_path)
     assert block.differences == ["virtual answered 500 to GET /a"]
 
 
 def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
     store.create(tmp_path, RUN.manifest)
 
-    target = recorded(RUN.blocks, {"warm-up": VariantFailed("virtual", "it ended with exit code 1")})
+    target = replaying(RUN.blocks, {"warm-up": VariantFailed("virtual", "it ended with exit code 1")})
     with Progress(console()[0], [1, 1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress)
     assert [phrase for phrase in target.journal.events if phrase.startswith("a single user")] == [
-        f"a single user for {ALONE} of platform",
-        f"a single user for {ALONE} of platform virtual",
+        f"a single user for {SINGLE_USER_PHASE} of platform",
+        f"a single user for {SINGLE_USER_PHASE} of platform virtual",
     ]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import recorded as recordings
-from tests.support.recorded_runs import RUN, as_recorded, console, recorded
+from tests.support import recorded
+from tests.support.replay import RUN, as_recorded, console, replaying
 from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.planning import k6_timing, light_load
 from vtlab.runs import store
@@ -23,10 +23,10 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
     store.create(tmp_path, RUN.manifest)
     screen, text = console()
     with Progress(screen, [100, 100]) as progress:
-        measure_run(tmp_path, store.read(tmp_path), recorded(RUN.blocks), progress)
+        measure_run(tmp_path, store.read(tmp_path), replaying(RUN.blocks), progress)
     assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
-    assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
-    assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
+    assert "threads: block 1 of 2: starting platform and virtual" in text.getvalue()
+    assert "threads: block 2 of 2: platform 49.38/s, 0.404 s; virtual 99.25/s, 0.201 s · ends about" in text.getvalue()
 
 
 def test_progress_says_that_open_load_may_take_longer() -> None:
@@ -39,7 +39,7 @@ def test_progress_says_that_open_load_may_take_longer() -> None:
 def test_the_first_block_has_more_than_its_trials() -> None:
     windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
     rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
-    run = replace(recordings.run(experiment=recordings.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    run = replace(recorded.run(experiment=recorded.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
     # Alone, light load, and a trial of platform.
     assert extra_phase_seconds(run) == pytest.approx(
         2 * 9 + light_load.SEQUENTIAL_SECONDS + k6_timing.START_UP + 0.4 + 2 * 5 + 5
@@ -54,7 +54,7 @@ def test_the_first_block_has_more_than_its_trials() -> None:
 
 def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
     assert window_overrun_seconds(RUN) == 0
-    run = recordings.under_open_load(recordings.run(blocks=1))
+    run = recorded.under_open_load(recorded.run(blocks=1))
     assert window_overrun_seconds(replace(run, blocks=[])) is None
     longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
     assert window_overrun_seconds(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (

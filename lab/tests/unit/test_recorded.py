@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.errors import VariantFailed
 from vtlab.planning.load_call import LightLoad, LoadCall
 from vtlab.targets.protocol import StartedBlock, Target
 from vtlab.targets.recorded import Playback, RecordedTarget
 
-RUN = builders.run(blocks=2)
+RUN = recorded.run(blocks=2)
 TRIALS = LoadCall(trial_order=RUN.blocks[0].order)
 
 
@@ -20,11 +20,11 @@ def start(target: Target) -> StartedBlock:
 
 def test_blocks_and_their_warm_up_cycles_are_replayed_in_their_order() -> None:
     target = RecordedTarget(RUN.blocks)
-    for recorded in RUN.blocks:
+    for replayed in RUN.blocks:
         block = start(target)
         cycles = [block.load(LoadCall(trial_load_cycles=1)).warmup for _ in range(2)]
-        assert [cycle for call in cycles for cycle in call] == recorded.warmup[:4]
-        assert block.load(TRIALS).trials == recorded.trials
+        assert [cycle for call in cycles for cycle in call] == replayed.warmup[:4]
+        assert block.load(TRIALS).trials == replayed.trials
     assert target.journal.loads[2] == TRIALS
 
 

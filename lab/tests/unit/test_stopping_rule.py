@@ -159,10 +159,12 @@ def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
 
 def test_simulated_runs_end_like_real_ones() -> None:
     random = np.random.default_rng(3)
-    logs = random.normal(0.09, 0.04, (60, 12))
-    of, over = 1e9 * np.exp(logs)[..., None] * np.ones(2), 1e9 * np.ones((60, 12, 2))
+    logs = random.normal(0.09, 0.04, (24, 12))
+    of, over = 1e9 * np.exp(logs)[..., None] * np.ones(2), 1e9 * np.ones((24, 12, 2))
     simulated = simulated_runs.ends(of, over, 1.09, RULE)
-    for i in range(60):
+    assert set(simulated.blocks) == set(RULE.looks), "every look ends one"
+    assert 0 < sum(simulated.is_futile) < 24
+    for i in range(24):
         run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs[i]])
         for block in run.blocks:
             for trial in block.trials:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
@@ -267,7 +267,7 @@ def test_the_command_prints_a_path_or_the_fix(
 
 def test_a_variant_finds_its_version_also_where_only_the_call_named_it(tmp_path: Path) -> None:
     named = tools.find_java(str(jdk(tmp_path / "named", "22.0.2")))
-    planned = builders.experiment(properties={"virtual": {"threads": "virtual", "java": 22}})
+    planned = recorded.experiment(properties={"virtual": {"threads": "virtual", "java": 22}})
     assert process.java_of(planned, "virtual", named) == named
     with pytest.raises(PrerequisiteMissing, match="no JDK 22"):
         tools.find_java("22")

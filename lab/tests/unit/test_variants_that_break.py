@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
-from tests.support.recorded_runs import (
-    ALONE,
+from tests.support import recorded, replay
+from tests.support.replay import (
     GIVING_UP,
     RUN,
+    SINGLE_USER_PHASE,
     FailingEveryBlock,
     as_recorded,
     console,
     one_block,
-    recorded,
+    replaying,
 )
 from vtlab.analysis import run_status
 from vtlab.analysis.statistics import stopping_rule
@@ -33,7 +33,7 @@ __all__ = ["as_recorded"]
 
 def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path: Path) -> None:
     failure = Failure(variant="virtual", reason="it ended with exit code 1: no", moment="while it started")
-    target = recorded(RUN.blocks, start_failures=[failure])
+    target = replaying(RUN.blocks, start_failures=[failure])
     block, said = one_block(target, tmp_path)
     assert block.failures == [failure]
     assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
@@ -41,14 +41,14 @@ def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path:
         "3 trial-load cycles of platform",
         "end of the warm-up",
         "trials platform platform of platform",
-        f"a single user for {ALONE} of platform",
+        f"a single user for {SINGLE_USER_PHASE} of platform",
         "light load for platform of platform",
     ]
     assert "block 1 of 1: virtual failed, while it started: it ended with exit code 1: no" in said
 
 
 def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:
-    target = recorded(RUN.blocks, {"warm-up": VariantFailed("virtual", "out of heap memory (256m)", "w4")})
+    target = replaying(RUN.blocks, {"warm-up": VariantFailed("virtual", "out of heap memory (256m)", "w4")})
     block, said = one_block(target, tmp_path)
     assert block.failures == [
         Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 2")
@@ -60,18 +60,18 @@ def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(t
         "3 trial-load cycles of platform",
         "end of the warm-up",
         "trials platform platform of platform",
-        f"a single user for {ALONE} of platform",
+        f"a single user for {SINGLE_USER_PHASE} of platform",
         "light load for platform of platform",
     ]
     assert "virtual failed, warm-up cycle 2: out of heap memory (256m)" in said
-    assert "platform 200.2/s" in said
+    assert "platform 49.75/s" in said
 
 
 @pytest.mark.parametrize(("phase", "moment"), [("2", "trial 2"), ("s1", "the single-user phase"), (None, "the trials")])
 def test_a_variant_that_breaks_in_a_trial_leaves_and_the_other_has_its_trials(
     phase: str | None, moment: str, tmp_path: Path
 ) -> None:
-    target = recorded(RUN.blocks, {"trials": VariantFailed("platform", "it ended with exit code 137 (killed)", phase)})
+    target = replaying(RUN.blocks, {"trials": VariantFailed("platform", "it ended with exit code 137 (killed)", phase)})
     block, _ = one_block(target, tmp_path)
     assert [(f.variant, f.moment) for f in block.failures] == [("platform", moment)]
     assert [t.variant for t in block.trials] == ["virtual", "virtual"]
@@ -83,10 +83,9 @@ def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other
 ) -> None:
     monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
 
-    windows = GIVING_UP
-    exp = builders.experiment(windows=windows)
+    exp = replay.experiment(windows=GIVING_UP)
     broken = VariantFailed("platform", "it ended with exit code 1")
-    target = recorded(builders.run(exp, blocks=1).blocks, {"trials": broken})
+    target = replaying(replay.run(exp).blocks, {"trials": broken})
     block, _ = one_block(target, tmp_path, exp)
     assert target.journal.events[-3:] == ["trial 1 of virtual", "drop platform", "trial 1 of virtual"]
     assert [t.variant for t in block.trials] == ["virtual"]
@@ -100,7 +99,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
         else t
         for t in RUN.blocks[0].warmup
     ]
-    target = recorded([RUN.blocks[0].model_copy(update={"warmup": silent})])
+    target = replaying([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
     assert target.journal.events[1:4] == ["drop virtual", "end of the warm-up", "trials platform platform of platform"]
     assert {f.variant for f in failing.failures(block, RUN.experiment)} == {"virtual"}
@@ -110,7 +109,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
 def test_both_variants_may_break(tmp_path: Path) -> None:
     failure = Failure(variant="virtual", reason="it ended with exit code 1", moment="while it started")
     broken = VariantFailed("platform", "it ended with exit code 1", "w1")
-    block, _ = one_block(recorded(RUN.blocks, {"warm-up": broken}, start_failures=[failure]), tmp_path)
+    block, _ = one_block(replaying(RUN.blocks, {"warm-up": broken}, start_failures=[failure]), tmp_path)
     assert [f.variant for f in block.failures] == ["virtual", "platform"]
     assert (block.warmup, block.trials) == ([], [])
 
@@ -118,7 +117,7 @@ def test_both_variants_may_break(tmp_path: Path) -> None:
 def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = builders.run(blocks=6)
+    run = replay.run(blocks=6)
     store.create(tmp_path, run.manifest)
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
@@ -133,29 +132,29 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     assert run_status.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
-@pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.036, [2, 3])])
+@pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.02, [2, 3])])
 def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
-    run = builders.run(blocks=12, noise=noise, rule=stopping_rule.sequential_rule(1))
+    run = recorded.with_ratio(replay.run(blocks=12, rule=stopping_rule.sequential_rule(1)), 2.0, noise, seed=2)
     monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     store.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [100, 100, 50], is_least=True) as progress:
-        measure_run(tmp_path, store.read(tmp_path), recorded(run.blocks), progress)
+        measure_run(tmp_path, store.read(tmp_path), replaying(run.blocks), progress)
         assert progress._left == [50], "the run after it"
     measured = store.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
     assert run_status.blocks_left(measured) == 0
-    assert "blocking: block 2 of at most 12: starting" in text.getvalue()
-    assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
-    between = "blocking: not settled after 2 blocks, the next look is after 3"
+    assert "threads: block 2 of at most 12: starting" in text.getvalue()
+    assert f"threads: settled after {looks[-1]} blocks" in text.getvalue()
+    between = "threads: not settled after 2 blocks, the next look is after 3"
     assert (between in text.getvalue()) == (len(looks) > 1)
 
 
 def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = builders.run(blocks=12, rule=stopping_rule.sequential_rule(1))
+    run = replay.run(blocks=12, rule=stopping_rule.sequential_rule(1))
     store.create(tmp_path, run.manifest)
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.support import builders
-from tests.support.recorded_runs import (
-    ALONE,
+from tests.support import recorded, replay
+from tests.support.replay import (
     COUNTED,
     RUN,
+    SINGLE_USER_PHASE,
     as_recorded,
     console,
     measured,
     one_block,
     pacings,
-    recorded,
+    replaying,
 )
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.measuring import warm_up
@@ -35,14 +35,18 @@ from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 
+#: The recorded experiment: the pace of its trials is known before the warm-up.
+PACED = recorded.experiment(windows=COUNTED)
+
 
 def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None:
-    good = builders.block(cycles=7)
-    unsteady = builders.broken(good, "virtual", "unsteady")
-    in_turn = sorted(unsteady.warmup, key=lambda t: t.begin)
-    target = recorded([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials})])
     windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
-    block, said = one_block(target, tmp_path, builders.experiment(windows=windows))
+    run = replay.run(replay.experiment(windows=windows), warm_up=7)
+    (good,) = run.blocks
+    unsteady = recorded.broken(good, "virtual", "unsteady")
+    in_turn = sorted(unsteady.warmup, key=lambda t: t.begin)
+    target = replaying([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials})])
+    block, said = one_block(target, tmp_path, run.experiment)
     assert target.journal.events == [
         "2 cheap and 3 trial-load cycles of platform virtual",
         "1 trial-load cycles of platform virtual",
@@ -50,7 +54,7 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
         "drop virtual",
         "end of the warm-up",
         "trials platform platform of platform",
-        f"a single user for {ALONE} of platform",
+        f"a single user for {SINGLE_USER_PHASE} of platform",
         "light load for platform of platform",
     ]
     assert [t.position for t in block.warmup] == list(range(1, 15))
@@ -62,15 +66,15 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
 def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_compiles: int, further: int) -> None:
     """The JIT compiler rests before the trials; where it does not, the checks judge its CPU in them."""
     windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
-    experiment = builders.experiment(windows=windows)
-    (good,) = builders.run(experiment, blocks=1).blocks
+    experiment = replay.experiment(windows=windows)
+    (good,) = replay.run(experiment).blocks
     warmup = []
-    for place, trial in enumerate(sorted(builders.block(cycles=7).warmup, key=lambda t: t.begin)):
+    for place, trial in enumerate(replay.cycles(7)):
         compiles = trial.variant == "virtual" and place // 2 < last_that_compiles
         warmup.append(
             trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01, "cpu_cores": 0.9}})
         )
-    target = recorded([good.model_copy(update={"warmup": warmup})])
+    target = replaying([good.model_copy(update={"warmup": warmup})])
     block, said = one_block(target, tmp_path, experiment)
     assert target.journal.events[1 : further + 1] == ["1 trial-load cycles of platform virtual"] * further
     assert target.journal.events[further + 1] == "end of the warm-up"
@@ -79,9 +83,8 @@ def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_co
 
 
 def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_path: Path) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    run = builders.run(exp, blocks=1)
-    target = recorded([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})], raised_cores=1.5)
+    exp = replay.experiment(windows=COUNTED)
+    target = replaying(replay.run(exp, warm_up=4).blocks, raised_cores=1.5)
     block, _ = one_block(target, tmp_path, exp)
     assert target.journal.events[:6] == [
         "raise platform virtual",
@@ -96,9 +99,8 @@ def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_
 
 
 def test_the_compilers_go_first_until_the_trials(tmp_path: Path) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    (good,) = builders.run(exp, blocks=1).blocks
-    target = recorded([good.model_copy(update={"warmup": builders.block(cycles=4).warmup})], raised_cores=1.5)
+    exp = replay.experiment(windows=COUNTED)
+    target = replaying(replay.run(exp, warm_up=4).blocks, raised_cores=1.5)
     one_block(target, tmp_path, exp)
     assert target.journal.events[3:6] == [
         "2 trial-load cycles of platform virtual",
@@ -120,7 +122,7 @@ def compiling(blocks: Sequence[Block], calls: int, used: float = 1.5) -> Recorde
         warmup = [cycle.model_copy(update={"server": {**cycle.server, **busy}}) for cycle in document.warmup]
         return document.model_copy(update={"warmup": warmup})
 
-    return recorded(blocks, raised_cores=1.5, change=change)
+    return replaying(blocks, raised_cores=1.5, change=change)
 
 
 @pytest.mark.parametrize(
@@ -137,34 +139,24 @@ def compiling(blocks: Sequence[Block], calls: int, used: float = 1.5) -> Recorde
 def test_the_cycles_with_more_cpu_go_on_until_the_compilers_rest(
     tmp_path: Path, calls: int, made: int, used: float
 ) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    warmup = builders.block(cycles=2 * made + 2).warmup
-    block, printed = one_block(
-        target := compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], calls, used),
-        tmp_path,
-        exp,
-    )
+    exp = replay.experiment(windows=COUNTED)
+    target = compiling(replay.run(exp, warm_up=2 * made + 2).blocks, calls, used)
+    block, printed = one_block(target, tmp_path, exp)
     assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == made
     assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 * made + [None] * 4
     assert f"warm-up, cycle {2 * made + 1} of {2 * made + 2} to" in printed
 
 
 def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path: Path) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    warmup = builders.block(cycles=2 * warm_up.RAISED_CALLS + 12).warmup
-    one_block(
-        target := compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 99),
-        tmp_path,
-        exp,
-    )
+    exp = replay.experiment(windows=COUNTED)
+    target = compiling(replay.run(exp, warm_up=2 * warm_up.RAISED_CALLS + 12).blocks, 99)
+    one_block(target, tmp_path, exp)
     assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == warm_up.RAISED_CALLS
 
 
 def test_no_cycles_with_more_cpu_begin_after_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    warmup = builders.block(cycles=2 * 3 + 12).warmup
-    (good,) = builders.run(exp, blocks=1).blocks
-    target = compiling([good.model_copy(update={"warmup": warmup})], 99)
+    exp = replay.experiment(windows=COUNTED)
+    target = compiling(replay.run(exp, warm_up=2 * 3 + 12).blocks, 99)
     moments = iter([0.0, 30.0, 70.0, 80.0])
     monkeypatch.setattr(warm_up, "time", SimpleNamespace(monotonic=lambda: next(moments)))
     one_block(target, tmp_path, exp)
@@ -172,45 +164,30 @@ def test_no_cycles_with_more_cpu_begin_after_their_time(tmp_path: Path, monkeypa
 
 
 def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path) -> None:
-    rounds = {"platform": "5s", "virtual": "1s"}
-    exp = builders.experiment(windows=COUNTED, load={"model": "closed", "users": 1000, "round": rounds})
-    (good,) = builders.run(exp, blocks=1).blocks
-    target = compiling([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=4).warmup})], 9)
-    one_block(target, tmp_path, exp)
+    target = compiling(replay.run(PACED, warm_up=4).blocks, 9)
+    one_block(target, tmp_path, PACED)
     assert target.journal.events.count("2 cheap and 0 trial-load cycles of platform virtual") == 1
 
 
-#: The pace of these trials is known before the warm-up.
-PACED = builders.experiment(
-    windows=COUNTED, load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
-)
-
-
 CHEAP_CYCLES = COUNTED["warmup_cycles"]
-#: What its users can have.
-BOUND = {"platform": 200.0, "virtual": 1000.0}
 
 
 def paced(cycles: int, slow: str = "", upto: int = 0) -> Block:
-    """A block of such an experiment. ``slow``: a variant that is far from its load in its first ``upto`` cycles."""
-    (good,) = builders.run(PACED, blocks=1).blocks
-    warmup = sorted(builders.block(exp=PACED, cycles=cycles).warmup, key=lambda t: t.begin)
-    users = PACED.load.users
+    """Returns a block of ``PACED``. ``slow``: a variant that is far from its load in its first ``upto`` cycles."""
+    (good,) = replay.run(PACED).blocks
     warmup = [
-        t if place // 2 < CHEAP_CYCLES else t.model_copy(update={"users": users, "throughput": BOUND[t.variant]})
-        for place, t in enumerate(warmup)
+        t.model_copy(update={"users": COUNTED["warmup_users"]}) if place // 2 < CHEAP_CYCLES else t
+        for place, t in enumerate(replay.cycles(cycles))
     ]
     halved = [
-        t.model_copy(update={"throughput": t.throughput * (0.5 + 0.1 * (place // 2)), "ok": t.ok // 2})
-        if t.variant == slow and place // 2 < upto
-        else t
+        recorded.scaled(t, 0.5 + 0.1 * (place // 2)) if t.variant == slow and place // 2 < upto else t
         for place, t in enumerate(warmup)
     ]
     return good.model_copy(update={"warmup": halved})
 
 
 def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path: Path) -> None:
-    target = recorded([paced(3)], raised_cores=1.5)
+    target = replaying([paced(3)], raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
     assert target.journal.events[:6] == [
@@ -219,14 +196,14 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path
         "restore",
         f"1 trial-load cycles then trials {order} of platform virtual",
         "end of the warm-up",
-        f"a single user for {ALONE} of platform virtual",
+        f"a single user for {SINGLE_USER_PHASE} of platform virtual",
     ]
     assert [t.variant for t in block.trials] == order.split()
-    assert set(pacings(target)) == {CallPacing(builders.run(PACED).manifest.seed)}
+    assert set(pacings(target)) == {CallPacing(replay.run(PACED).manifest.seed)}
 
 
 def test_trials_after_a_warm_up_that_was_too_short_do_not_count(tmp_path: Path) -> None:
-    target = recorded([paced(5, "virtual", 4)], raised_cores=1.5)
+    target = replaying([paced(5, "virtual", 4)], raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
     assert target.journal.events[3:6] == [
@@ -252,11 +229,8 @@ def given_up(call: LoadCall, document: K6Document) -> K6Document:
 def test_a_first_cycle_below_the_load_has_as_many_after_it_as_without_a_bound(tmp_path: Path) -> None:
     block = paced(6)
     # Level at 70 % of what the load allows: the second is no better judge than where nothing bounds a variant.
-    low = [
-        t.model_copy(update={"throughput": 0.7 * BOUND[t.variant]}) if t.variant == "virtual" else t
-        for t in block.warmup
-    ]
-    target = recorded([block.model_copy(update={"warmup": low})])
+    low = [recorded.scaled(t, 0.7) if t.variant == "virtual" else t for t in block.warmup]
+    target = replaying([block.model_copy(update={"warmup": low})])
     one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
     assert target.journal.events[1:6] == [
@@ -272,11 +246,11 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
 ) -> None:
     order = "virtual platform platform virtual"
     monkeypatch.setattr(trial_order, "order", lambda *_: order.split())
-    monkeypatch.setattr(round_pacing, "WORTH_WAITING", 0.5)
-    run = builders.run(PACED, blocks=3)
+    monkeypatch.setattr(round_pacing, "WORTH_WAITING", 0.1)
+    run = replay.run(PACED, blocks=3)
     store.create(tmp_path, run.manifest)
     waited: list[float] = []
-    target = recorded([paced(3), paced(3), paced(5, "virtual", 4)], raised_cores=1.5, change=given_up)
+    target = replaying([paced(3), paced(3), paced(5, "virtual", 4)], raised_cores=1.5, change=given_up)
     with Progress(console()[0], [1, 1, 1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=waited.append)
     # The first block has single users and light load after its trials: it waits for all answers.
@@ -286,12 +260,12 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
     further = ["1 trial-load cycles of platform virtual"] * 2
     third = [*CHEAP, followed, *further, "end of the warm-up", f"trials {order} of platform virtual", f"drop {last}"]
     assert target.journal.events[-len(second + third) :] == second + third
-    assert waited == [5.0], "a round of the slower users, before the further cycles of the third block"
+    assert waited == [0.4], "a round of the slower users, before the further cycles of the third block"
 
 
 def test_a_variant_that_breaks_in_trials_after_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:
     broken = VariantFailed("virtual", "out of heap memory (256m)", "3")
-    target = recorded([paced(4)], {"warm-up and trials": broken}, raised_cores=1.5)
+    target = replaying([paced(4)], {"warm-up and trials": broken}, raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="trial 3")]
     assert {t.variant for t in block.trials} == {"platform"}
@@ -308,9 +282,8 @@ def test_a_variant_that_breaks_in_trials_after_the_warm_up_leaves_and_the_other_
 def test_without_more_cpu_or_equal_requests_all_cycles_have_the_limit(
     tmp_path: Path, cores: float | None, windows: dict[str, Any]
 ) -> None:
-    exp = builders.experiment(windows=windows)
-    (good,) = builders.run(exp, blocks=1).blocks
-    target = recorded([good.model_copy(update={"warmup": builders.block(cycles=5).warmup})], raised_cores=cores)
+    exp = replay.experiment(windows=windows)
+    target = replaying(replay.run(exp, warm_up=5).blocks, raised_cores=cores)
     block, _ = one_block(target, tmp_path, exp)
     cheap = f"{windows['warmup_cycles']} cheap and " if windows["warmup_cycles"] else ""
     assert (
@@ -322,19 +295,18 @@ def test_without_more_cpu_or_equal_requests_all_cycles_have_the_limit(
 
 
 def test_open_load_has_no_more_cpu_in_its_warm_up(tmp_path: Path) -> None:
-    exp = builders.arrivals(windows=COUNTED)
-    (good,) = builders.run(exp, blocks=1).blocks
-    target = recorded([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=5).warmup})])
-    one_block(target, tmp_path, exp)
+    exp = recorded.arrivals(windows=COUNTED)
+    run = recorded.under_open_load(replay.run(warm_up=5))
+    one_block(target := replaying(run.blocks), tmp_path, exp)
     assert target.journal.events[0] == "2 cheap and 3 trial-load cycles of platform virtual"
 
 
 def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp_path: Path) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    (good,) = builders.run(exp, blocks=1).blocks
-    warmup = [t for t in builders.block(cycles=4).warmup if t.variant == "platform"]
+    exp = replay.experiment(windows=COUNTED)
+    (good,) = replay.run(exp).blocks
+    warmup = [t for t in replay.cycles(4) if t.variant == "platform"]
     broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
-    target = recorded([good.model_copy(update={"warmup": warmup})], {"warm-up": broken}, raised_cores=1.5)
+    target = replaying([good.model_copy(update={"warmup": warmup})], {"warm-up": broken}, raised_cores=1.5)
     block, _ = one_block(target, tmp_path, exp)
     assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 1")]
     assert target.journal.events[:6] == [
@@ -349,9 +321,9 @@ def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp
 
 def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> None:
     stuck = BlockFault("platform: its control group has 1.5 cores, 1 cores were set")
-    exp = builders.experiment(windows=COUNTED)
-    run = builders.run(exp, blocks=1)
-    target = recorded(run.blocks, {"restore CPU": stuck}, raised_cores=1.5)
+    exp = replay.experiment(windows=COUNTED)
+    run = replay.run(exp)
+    target = replaying(run.blocks, {"restore CPU": stuck}, raised_cores=1.5)
     store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
@@ -360,14 +332,15 @@ def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> No
 
 
 def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path: Path) -> None:
-    run = builders.run(builders.arrivals(), blocks=1)
-    ((block,), _) = measured(target := recorded(run.blocks), tmp_path, run)
+    run = recorded.under_open_load(replay.run())
+    ((block,), _) = measured(target := replaying(run.blocks), tmp_path, run)
     warming, *others = pacings(target)
     assert warming == CallPacing(run.manifest.seed)
     assert others == [round_pacing.pacing(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
         "trials, a single user, light load"
     )
-    assert others[0].settle > 1000, "the longest answer of the warm-up"
+    longest = max(t.latency.max or 0.0 for t in block.warmup[-2:])
+    assert others[0].settle == round(1000 * longest), "the longest answer of the warm-up"
 
 
 @pytest.mark.parametrize(
@@ -378,24 +351,23 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
     ],
 )
 def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float, said: str) -> None:
-    run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
-    _, text = measured(recorded(run.blocks), tmp_path, run)
+    run = recorded.under_open_load(replay.run(), rate=rate)
+    _, text = measured(replaying(run.blocks), tmp_path, run)
     assert re.search(said, text)
 
 
 def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path: Path) -> None:
-    windows = {**RUN.experiment.document()["windows"], "warmup_users": 1000}
-    run = builders.run(builders.experiment(windows=windows), blocks=1)
-    ((block,), _) = measured(target := recorded(run.blocks), tmp_path, run)
+    run = replay.run(replay.experiment(windows={**replay.LONG_WINDOWS, "measure": "3s"}))
+    ((block,), _) = measured(target := replaying(run.blocks), tmp_path, run)
     warming, *others = pacings(target)
     assert warming == CallPacing(run.manifest.seed)
     rounds = others[0].rounds
-    assert rounds == pytest.approx({"platform": 5004, "virtual": 1001}, rel=0.01)
+    assert rounds == pytest.approx({"platform": 400, "virtual": 204}, rel=0.01)
     assert set(others) == {others[0]}, "trials and light load"
     assert {t.variant: t.round for t in block.trials} == {name: ms / 1000 for name, ms in rounds.items()}
     assert {t.round for t in (*block.warmup, *block.single)} == {None}
 
 
 def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:
-    measured(target := recorded(RUN.blocks), tmp_path, RUN)
+    measured(target := replaying(RUN.blocks), tmp_path, RUN)
     assert set(pacings(target)) == {CallPacing(RUN.manifest.seed)}
