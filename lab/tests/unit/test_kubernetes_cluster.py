@@ -70,6 +70,38 @@ def test_an_api_server_that_stays_away_is_said(real: Callable[[], Cluster], monk
         real().pods("a=b")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda cluster: cluster.deployment("shop"),
+        lambda cluster: cluster.service("prometheus", "monitoring"),
+        lambda cluster: cluster.pods("a=b", "monitoring"),
+        lambda cluster: cluster.cron_jobs("a=b"),
+        lambda cluster: cluster.jobs("a=b"),
+        lambda cluster: cluster.services(),
+        lambda cluster: cluster.replica_sets(),
+        lambda cluster: cluster.disruption_budgets(),
+        lambda cluster: cluster.network_policies(),
+        lambda cluster: cluster.config_maps("a=b"),
+        lambda cluster: cluster.annotate_pods("shop", "a", "b"),
+        lambda cluster: cluster.resize("shop-1", "web", 1.5),
+        lambda cluster: cluster.delete_job("k6"),
+        lambda cluster: cluster.delete_config_map("run"),
+        lambda cluster: cluster.fill_config_map("run", {"a": "b", "c": None}),
+        lambda cluster: cluster.log("k6-1", "k6"),
+        lambda cluster: cluster.last_warning("uid"),
+        lambda cluster: cluster.version(),
+    ],
+)
+def test_every_call_has_arguments_that_the_client_takes(
+    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, call: Callable[[Cluster], object]
+) -> None:
+    """The client refuses wrong arguments before it asks the server, which is away here."""
+    monkeypatch.setattr(connection, "PATIENCE", 0.0)
+    with contextlib.suppress(PrerequisiteMissing):
+        call(real())
+
+
 def test_a_conflict_is_tried_again(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Any] = [ApiException(status=409), client.V1PodList(items=[])]
     monkeypatch.setattr(client.AppsV1Api, "patch_namespaced_deployment", played(answers))

@@ -52,7 +52,7 @@ class Cluster(Connection):
 
     def service(self, name: str, namespace: str) -> Json:
         """Returns a Service. NotFound when it does not exist."""
-        return self._call("get services", self._core.read_namespaced_service, name, namespace, of=namespace)
+        return self._call("get services", self._core.read_namespaced_service, name, namespace, place=namespace)
 
     def cron_jobs(self, selector: str) -> list[Json]:
         """Lists the CronJobs with those labels."""
