@@ -44,8 +44,10 @@ def imports_of(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         for name in names:
-            own = name.removeprefix("vtlab.") if name.startswith("vtlab.") else ""
-            if module := next((known for known in (own, own.rpartition(".")[0]) if known in MODULES), None):
+            path_in_vtlab = name.removeprefix("vtlab.") if name.startswith("vtlab.") else ""
+            if module := next(
+                (known for known in (path_in_vtlab, path_in_vtlab.rpartition(".")[0]) if known in MODULES), None
+            ):
                 yield module
 
 

@@ -48,7 +48,7 @@ interface Prepared {
   expected: ReturnType<typeof http.expectedStatuses>;
 }
 
-/** What the users are made of: the experiment, and how long they wait for an answer. */
+/** Settings of the users: the experiment, and how long they wait for an answer. */
 interface Settings {
   experiment: Experiment;
   /** A file with what is private, if the workload has that. */
