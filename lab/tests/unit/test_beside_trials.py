@@ -32,7 +32,7 @@ __all__ = ["as_recorded"]
 
 
 def waits(target: RecordedTarget) -> list[bool]:
-    """Of each call after the warm-up, whether it waits for all answers."""
+    """Tells of each call after the warm-up whether it waits for all answers."""
     return [call.wait_for_answers for call in target.journal.loads if not call.cycles]
 
 

@@ -57,7 +57,7 @@ def test_the_windows_of_two_variants_are_as_long_as_half_a_minute_allows(
 
 
 def calls(planned: LightLoad, at_once: bool) -> list[LightLoad]:
-    """What each call of k6 has of it."""
+    """Splits light load into the part of each call of k6."""
     return [replace(planned, rates={name: rates}) for name, rates in planned.rates.items()] if at_once else [planned]
 
 

@@ -75,12 +75,12 @@ class Pair(RecordedBlock):
 
     @property
     def warmed(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Of each call under the limit: warm-up cycles with its highest users, and its users."""
+        """Each call under the limit: warm-up cycles with its highest users, and its users."""
         return [(call.trial_load_cycles, call.pacing.users) for call in self._under_limit]
 
     @property
     def paces(self) -> list[CallPacing]:
-        """Of each call under the limit."""
+        """Pacing of each call under the limit."""
         return [call.pacing for call in self._under_limit]
 
     @property
