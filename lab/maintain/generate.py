@@ -19,7 +19,8 @@ from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.dashboards import documents
 from vtlab.k6 import call as k6
-from vtlab.model import experiment_files, normalised, service, service_file
+from vtlab.model import experiment_files, normalised
+from vtlab.model.documents import SCHEMA
 from vtlab.runs import store
 from vtlab.services import sample
 
@@ -70,18 +71,15 @@ def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.rules_json),
     File("lab/vtlab/model/metric_names.py", metrics.names_module),
-    File("k6/experiments/experiment.schema.json", experiment_files.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
-    File("lab/service.schema.json", service.schema),
-    File("lab/try.schema.json", service_file.schema),
+    File(SCHEMA, experiment_files.schema),
     File("lab/verdict.schema.json", store.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),
     File("docs/reference/cli.md", commands.text),
-    File("docs/reference/experiment.md", schemas.experiment_page),
-    File("docs/reference/service.md", schemas.service_page),
+    File("docs/reference/vtlab-yaml.md", schemas.text),
     File("docs/reference/chart-values.md", lambda: values.text(REPOSITORY)),
     File("docs/reference/metrics.md", catalogue.metrics_page),
     File("docs/reference/alerts.md", catalogue.alerts_page),

@@ -22,6 +22,7 @@ PATTERNS = (
     "k6/lib/*.ts",
     "k6/experiments/*.json",
     "k6/plans/*.json",
+    "lab/vtlab.schema.json",
     "lab/publications/*.json",
     "grafana-dashboards/*.json",
     "helm/**/*",

@@ -1,4 +1,4 @@
-"""``docs/reference/experiment.md`` and ``service.md``: the keys of both files, from their schemas."""
+"""``docs/reference/vtlab-yaml.md``: the keys of the file of an experiment, from its schema."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from maintain.reference.pages import code, page, sentence, table
-from vtlab.model import experiment_files, service
+from vtlab.model import experiment_files
 
 _Schema = Mapping[str, Any]
 
-_EXPERIMENT = """An experiment is one JSON or YAML file. `vtlab list` shows those in `k6/experiments/`; `vtlab run`
-also takes the path of a file. Unknown keys are errors. For completion in an editor set `$schema` to
-`k6/experiments/experiment.schema.json`. [Your workload](../how-to/workload.md) has examples of `workload`.
+_INTRODUCTION = """One file, in YAML or JSON, describes an experiment: the service, what users ask of it, the load, the
+limits and the variants. `vtlab try`, `run` and `check` take it, as does the chart for a run in a cluster. `vtlab init
+app.jar` writes one. Every key but `service` has a default; unknown keys are errors; relative paths start at the folder
+of the file. `vtlab list` shows the experiments that come with vtlab, in `k6/experiments/`.
 
-A duration is a number with its unit: `50ms`, `5s`, `1m`. `expected` changes the report only, never the measurement."""
-_SERVICE = """A service is one JSON file, which the key `service` of an [experiment](experiment.md) names. The
-service listens on the port that `SERVER_PORT` names, and with `management_port` also on the port that
-`MANAGEMENT_SERVER_PORT` names. A `jar` or a `command` runs on one machine; a `deployment` or an `image`
-[in a cluster](../how-to/own-service-on-kubernetes.md). Without that key the service is the sample application of the
-lab.
+For completion in an editor the first line of a YAML file names the schema, `lab/vtlab.schema.json`, as `vtlab init`
+writes it: `# yaml-language-server: $schema=PATH`. In JSON it is the key `$schema`.
 
-`lab/tests/support/stub.json` is an example."""
+A duration is a number with its unit: `50ms`, `5s`, `1m`. A results directory has the complete experiment as
+`experiment.json`, in this format: `vtlab run` and `vtlab try` repeat it. [Your workload](../how-to/workload.md) has
+examples of requests."""
+_SERVICE = """The service listens on the port that `SERVER_PORT` names, and with `management_port` also on the port
+that `MANAGEMENT_SERVER_PORT` names. A `jar` or a `command` runs on one machine, a `deployment` or an `image`
+[in a cluster](../how-to/own-service-on-kubernetes.md). `service: app.jar` is short for `service: {jar: app.jar}`."""
+#: What a heading says of the definition besides its key, and what follows its description.
+_FORMS = {"ClosedLoad": ", of users", "SearchedLoad": ", searched", "RateLoad": ", a rate", "ShareLoad": ", a share"}
+_MORE = {"Service": _SERVICE}
 #: The pattern of a duration, where no description says what the text is.
 _DURATION = r"^\d+(\.\d+)?(ms|s|m|h)$"
 #: The definition of a key that may be anything.
@@ -31,40 +36,34 @@ _ANY = "JsonValue"
 _OF_ANY_DURATION = "50ms, 5s, 1m"
 
 
-def experiment_page() -> str:
-    """Renders the page of the experiment."""
-    return page("The experiment", "lab/vtlab/model/experiment.py", _EXPERIMENT, *_sections(experiment_files.schema()))
+def text() -> str:
+    """Renders the page."""
+    return page("vtlab.yaml", "lab/vtlab/model/experiment.py", _INTRODUCTION, *_sections(experiment_files.schema()))
 
 
-def service_page() -> str:
-    """Renders the page of the service."""
-    return page("The service", "lab/vtlab/model/service.py", _SERVICE, *_sections(service.schema()))
-
-
-def _sections(text: str) -> list[str]:
-    schema = json.loads(text)
+def _sections(schema_text: str) -> list[str]:
+    schema = json.loads(schema_text)
     parts = [f"## Keys\n\n{_table(schema)}"]
     for name, key in _keys(schema).items():
         part = schema["$defs"][name]
-        description = sentence(part.get("description", ""))
-        load = {"ClosedLoad": ", closed", "OpenLoad": ", open"}.get(name, "")
-        parts.append(f"## `{key}`{load}\n\n{description}\n\n{_table(part)}")
+        paragraphs = [sentence(part.get("description", "")), _MORE.get(name, ""), _table(part)]
+        parts.append(f"## `{key}`{_FORMS.get(name, '')}\n\n" + "\n\n".join(filter(None, paragraphs)))
     return parts
 
 
 def _keys(schema: _Schema) -> dict[str, str]:
-    """Maps the definitions that a schema uses to the key that has each first, from the outside to the inside."""
+    """Maps the definitions that a schema uses to the place that has each first, from the outside to the inside."""
     keys: dict[str, str] = {}
-    level = [schema]
+    level = {"": schema}
     while level:
-        inside = []
-        for part in level:
+        inside = {}
+        for place, part in level.items():
             for key, described in part["properties"].items():
                 for name in _referred(described):
                     if name not in keys:
-                        keys[name] = key
-                        inside.append(schema["$defs"][name])
-        level = inside
+                        keys[name] = f"{place}{key}"
+                        inside[f"{place}{key}.{name}"] = schema["$defs"][name]
+        level = {f"{place.rpartition('.')[0]}.": part for place, part in inside.items()}
     return keys
 
 
@@ -97,14 +96,14 @@ def _default(name: str, part: _Schema, required: list[str]) -> str:
     default = part.get("default")
     if isinstance(default, dict) and default:
         return "as below"
-    return (
-        "–" if default in (None, {}, []) else code(str(default).lower() if default in (True, False) else str(default))
-    )
+    if default in (None, {}, [], ""):
+        return "–"
+    return code(str(default).lower() if default in (True, False) else str(default))
 
 
 def _type(part: _Schema) -> str:
     if "const" in part:
-        return code(f'"{part["const"]}"')
+        return code(str(part["const"]))
     if "enum" in part:
         return " or ".join(code(str(value)) for value in part["enum"])
     if "anyOf" in part:

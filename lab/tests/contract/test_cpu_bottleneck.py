@@ -25,7 +25,7 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
     """vtlab measures the CPU that it limits: cpu is the bottleneck also of a service without such meters."""
     # 5 ms of CPU a request under 0.2 cores are 40 a second.
     planned = stub(
-        request={"path": "/cpu", "query": {"duration": "5ms"}}, limits={"cpu": 0.2}, windows={"measure": "3s"}
+        requests=[{"path": "/cpu", "query": {"duration": "5ms"}}], limits={"cpu": 0.2}, windows={"measure": "3s"}
     )
     run = RunFolder(tmp_path, planned)
     with run.target() as target, contextlib.closing(Stalls()) as stalls:

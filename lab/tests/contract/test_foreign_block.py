@@ -52,8 +52,8 @@ def waiting(folder: Path, **changes: Any) -> Experiment:
     """Requests that wait, to the service on Jetty."""
     return foreign.kiosk(
         folder,
-        request={"path": "/wait", "query": {"duration": f"{SECONDS * 1000:.0f}ms"}},
-        load={"users": USERS},
+        requests=[{"path": "/wait", "query": {"duration": f"{SECONDS * 1000:.0f}ms"}}],
+        load={"full": {"users": USERS}},
         windows={"measure": "6s"},
         **changes,
     )

@@ -51,7 +51,7 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
 
     monkeypatch.setattr(LocalBlock, "load", load)
     rounds = dict.fromkeys(VARIANTS, "50ms")
-    paced = stub(load={"model": "closed", "users": 10, "round": rounds}, windows={"warmup_load": "3s"})
+    paced = stub(load={"full": {"users": 10, "round": rounds}}, windows={"warmup_load": "3s"})
     block = attempted(RunFolder(tmp_path, paced), "virtual")
     order = trial_order.order(paced.variants, 1, 1, 1)
     assert [trial.variant for trial in block.trials] == order

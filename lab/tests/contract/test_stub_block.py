@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.experiments import stub, stub_with
+from tests.support.experiments import stub, stub_service
 from tests.support.lab_call import alive
 from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
@@ -151,7 +151,7 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
     # Ten users who wait for one thread have an answer every 4 s.
     slow = stub(
         settings={"STUB_THREADS": "1"},
-        request={"path": "/thread", "query": {"duration": "400ms"}},
+        requests=[{"path": "/thread", "query": {"duration": "400ms"}}],
         windows={"measure": "4s", "wait_for_answers": False},
     )
     run = RunFolder(tmp_path, slow)
@@ -333,7 +333,7 @@ def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> 
 
 def test_a_variant_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:
     """A variant on the other kind of threads is refused."""
-    run = RunFolder(tmp_path, stub(service=stub_with(tmp_path, SPRING_THREADS_VIRTUAL_ENABLED="true")))
+    run = RunFolder(tmp_path, stub(service=stub_service(SPRING_THREADS_VIRTUAL_ENABLED="true")))
     with run.target() as target:
         with pytest.raises(BadInput, match="platform: it runs on virtual threads"):
             target.start(run.planned, 1, 1)

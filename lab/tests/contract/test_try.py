@@ -13,17 +13,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
+from tests.support.experiments import WITHOUT_LIGHT_LOAD, service_file, stub, stub_service
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.measuring import load_search
 from vtlab.model import experiment_files
-from vtlab.model.service_file import RequestLines, TryOptions, of_call
-from vtlab.planning import try_experiment
+from vtlab.model.draft import Option
+from vtlab.planning.planned_runs import PlannedRun
+from vtlab.planning.shipped_experiments import of_service
 from vtlab.runs import store
+from vtlab.runs.begin import begin_run
+from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
 from vtlab.services import process
 
@@ -35,26 +37,25 @@ REQUEST = "GET /thread?duration=20ms"
 def tried(folder: Path, *more: str, request: str = REQUEST, **environment: str) -> subprocess.CompletedProcess[str]:
     """A call of ``vtlab try`` with a stub that is broken so."""
     root = folder / "results"
-    done = vtlab("try", stub_with(folder, **environment), request, *more, "--memory", "64Mi", "--results", root)
+    file = service_file(folder, stub_service(**environment))
+    done = vtlab("try", file, request, *more, "--memory", "64Mi", "--results", root)
     assert leftovers(root) == []
     return done
 
 
 def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
     """A whole call in this process, with short windows and a search of one level; what it prints."""
-    described = try_experiment.experiment_of
-    windows = stub(windows=WITHOUT_LIGHT_LOAD).windows
-    monkeypatch.setattr(
-        try_experiment, "experiment_of", lambda call: described(call).model_copy(update={"windows": windows})
-    )
     monkeypatch.setattr(load_search, "WITHIN", 1.0)
-    output = io.StringIO()
-    call = of_call(Path(stub_with(folder, **environment)), RequestLines([REQUEST]), TryOptions(memory="64Mi"))
+    given = [Option("REQUEST", "requests", [REQUEST]), Option("--memory", "limits.memory", "64Mi")]
+    experiment = of_service(service_file(folder, stub_service(**environment)), given)
+    short = experiment.model_copy(update={"windows": stub(windows=WITHOUT_LIGHT_LOAD).windows})
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
+    output = io.StringIO()
+    console = Console(file=output, width=200)
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            measure_service(call, options, Console(file=output, width=200))
+            measure_and_report(begin_run(PlannedRun("stub", short), options, console), options.root, console)
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()
@@ -149,11 +150,10 @@ def test_requests_come_by_https_where_the_service_answers_so(tmp_path: Path) -> 
 
 def started(folder: Path, **environment: str) -> None:
     """Starts a pair of such a stub as a call does, and ends it: the pre-flight sends the request."""
-    workload = {"requests": [REQUEST]}
-    planned = stub(request=None, workload=workload, service=stub_with(folder, **environment), max_response="100ms")
+    planned = stub(requests=[REQUEST], service=stub_service(**environment), max_response="100ms")
     run = RunFolder(folder, planned)
     try:
-        with run.target() as target:
+        with run.target(with_preflight=True) as target:
             target.start(run.planned, 1, 1)
     finally:
         assert leftovers(folder) == []
@@ -163,7 +163,7 @@ def started(folder: Path, **environment: str) -> None:
 def test_an_interrupted_search_leaves_nothing(moment: str, tmp_path: Path) -> None:
     """Ctrl-C in every step of a search: exit 130, nothing is left running, and no half run on the disk."""
     root = tmp_path / "results"
-    arguments = ["try", stub_with(tmp_path), REQUEST, "--memory", "64Mi", "--results", root]
+    arguments = ["try", service_file(tmp_path, stub_service()), REQUEST, "--memory", "64Mi", "--results", root]
     with Running(tmp_path, *arguments) as run:
         run.until(moment)
         assert run.end(signal.SIGINT) == 130, run.text()

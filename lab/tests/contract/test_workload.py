@@ -98,8 +98,9 @@ def described(folder: Path, what: dict[str, Any], users: int = 3, **changes: Any
     document = {
         "name": "own",
         "description": "A workload of a user's own.",
-        "workload": what,
-        "load": {"model": "closed", "users": users},
+        "service": "sample",
+        **what,
+        "load": {"full": {"users": users}},
         "windows": {"ramp_up": "200ms", "measure": "1500ms"},
         "max_response": "5s",
         "variants": ["platform", "virtual"],
@@ -428,10 +429,10 @@ def test_a_run_has_one_pre_flight_and_leaves_no_secrets(tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("user,password\nanna,a-secret-word\nben,a-secret-word\n", encoding="utf-8")
     requests = [{"GET": "/thread?duration=20ms&user={user}"}, {"GET": "/thread?duration=10ms", "weight": 3}]
     what = {"requests": requests, "data": str(tmp_path / "users.csv")}
-    path = stub_file(tmp_path, request=None, workload=what, windows={"measure": "1s", "warmup_load": "200ms"})
+    path = stub_file(tmp_path, **what, windows={"measure": "1s", "warmup_load": "200ms"})
     run = RunFolder(tmp_path, experiment_files.load(str(path), tmp_path))
     said: list[str] = []
-    with run.target(say=said.append) as target:
+    with run.target(say=said.append, with_preflight=True) as target:
         block = target.start(run.planned, 1, 1)
         document = block.load(LoadCall(trial_order=("platform", "virtual")))
         private = run.folder / "k6" / "private.json"
@@ -454,9 +455,9 @@ def test_a_variant_that_ends_with_the_first_requests_has_failed_and_the_other_is
     dying = {"virtual": {"threads": "virtual", "settings": {"STUB_DIE_AFTER": "1"}}}
     what = {"requests": ["GET /thread?duration=20ms"]}
     windows = {"measure": "1s", "warmup_load": "200ms"}
-    path = stub_file(tmp_path, request=None, workload=what, windows=windows, properties=dying)
+    path = stub_file(tmp_path, **what, windows=windows, properties=dying)
     run = RunFolder(tmp_path, experiment_files.load(str(path), tmp_path))
-    with run.target() as target:
+    with run.target(with_preflight=True) as target:
         block = target.start(run.planned, 1, 1)
         (failure,) = block.failures
         assert (failure.variant, failure.moment) == ("virtual", "in the pre-flight")

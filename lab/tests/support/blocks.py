@@ -7,6 +7,7 @@ from typing import Any
 from tests.support import recorded
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
+from vtlab.model.load import OpenLoad
 from vtlab.model.records import Block, Trial
 
 BLOCKING = recorded.experiment()
@@ -15,7 +16,7 @@ OPEN = recorded.arrivals()
 
 def good_block(exp: Experiment = BLOCKING) -> Block:
     """Returns a block that passes every check, with the load of an experiment."""
-    return recorded.block_under_open_load() if exp.load.model == "open" else recorded.block()
+    return recorded.block_under_open_load() if isinstance(exp.load, OpenLoad) else recorded.block()
 
 
 def with_trial(index: int, exp: Experiment = BLOCKING, **update: Any) -> Block:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +13,27 @@ from vtlab.model import experiment_files
 from vtlab.model.experiment import Experiment
 
 SUPPORT = Path(__file__).parent
-#: A service that starts at once, and an experiment with it.
-STUB_SERVICE, STUB = SUPPORT / "stub.json", SUPPORT / "stub-block.json"
+#: An experiment with a service that starts at once.
+STUB = SUPPORT / "stub-block.json"
 #: Windows of runs by the command line: light load would take another half a minute.
 WITHOUT_LIGHT_LOAD = {"wait_for_answers": False}
 #: Load of these runs, 20 requests a second: a service that wakes as seldom waits for a core but for a small part of the
 #: time, also beside other tests, and its blocks count.
 SELDOM: dict[str, object] = {
-    "request": {"path": "/thread", "query": {"duration": "200ms"}},
-    "load": {"model": "closed", "users": 4},
+    "requests": [{"path": "/thread", "query": {"duration": "200ms"}}],
+    "load": {"full": {"users": 4}},
 }
 
 
 def document(base: Path, **changes: object) -> dict[str, Any]:
-    """Returns an experiment's document with some keys replaced, one level deep, and its service by an absolute path."""
+    """Returns an experiment's document with some keys replaced, one level deep but for service and load; the paths of
+    its service are absolute."""
     data: dict[str, Any] = json.loads(base.read_text(encoding="utf-8"))
     if base == STUB:
-        data["service"] = str(STUB_SERVICE)
+        data["service"]["directory"] = str(SUPPORT)
     for key, value in changes.items():
-        data[key] = {**data[key], **value} if isinstance(value, dict) and key in data else value
+        is_merged = isinstance(value, dict) and key in data and key not in ("service", "load")
+        data[key] = {**data[key], **value} if is_merged else value
     return data
 
 
@@ -51,11 +54,15 @@ def stub_file(folder: Path, **changes: object) -> Path:
     return path
 
 
-def stub_with(folder: Path, **environment: str) -> str:
-    """Writes a stub service with variables that no variant overrides; returns its path."""
-    data = json.loads(STUB_SERVICE.read_text(encoding="utf-8"))
+def stub_service(**environment: str) -> dict[str, Any]:
+    """Returns the stub service with variables that no variant overrides."""
+    service: dict[str, Any] = document(STUB)["service"]
     settings = [f"{name}={value}" for name, value in environment.items()]
-    data["command"] = ["/usr/bin/env", *settings, sys.executable, "-IS", str(SUPPORT / "stub_service.py")]
+    return {**service, "command": ["/usr/bin/env", *settings, sys.executable, "-IS", "stub_service.py"]}
+
+
+def service_file(folder: Path, service: Mapping[str, Any], **keys: object) -> Path:
+    """Writes a file that has a service and, beside it, those keys alone."""
     path = folder / "service.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return str(path)
+    path.write_text(json.dumps({"service": service, **keys}), encoding="utf-8")
+    return path

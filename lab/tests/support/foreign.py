@@ -20,9 +20,9 @@ import pytest
 from tests.support.experiments import tiny
 from tests.support.lab_call import leftovers, only, verdict, vtlab
 from vtlab import shipped
-from vtlab.host import ports, tools
+from vtlab.host import ports
 from vtlab.model.experiment import Experiment
-from vtlab.services import from_jar
+from vtlab.services.resolve import complete
 
 _FOLDER = shipped.ROOT / "lab" / "tests" / "foreign"
 KIOSK, SHOP = (_FOLDER / name / "target" / f"{name}.jar" for name in ("kiosk", "shop"))
@@ -51,10 +51,7 @@ def built(jar: Path) -> Path:
 
 def kiosk(folder: Path, **changes: Any) -> Experiment:
     """Returns an experiment with the service on Jetty, as a look into its jar describes it."""
-    path = folder / "kiosk.json"
-    service = from_jar.service_from_jar(built(KIOSK), tools.find_java())
-    path.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
-    return tiny(service=str(path), **changes)
+    return complete(tiny(service={"jar": str(built(KIOSK)), "directory": str(folder)}, **changes))
 
 
 def tried(root: Path, jar: Path, *arguments: str, env: dict[str, str] | None = None, timeout: float = 900) -> Tried:

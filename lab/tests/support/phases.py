@@ -59,7 +59,7 @@ def measured(
     phases. ``held``: what a request holds of pools, alone. ``cpu``: its CPU seconds under light load. ``diagnosed``: OK
     requests per second while dumps showed ``places``.
     """
-    exp = exp or recorded.experiment(load={"model": "closed", "users": 1000}, expected=None)
+    exp = exp or recorded.experiment(load={"full": {"users": 1000}}, expected=None)
     single = [] if alone is None else [lone(variant, exp, alone * share, held or {}) for share in SCATTER]
     loaded = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
     light = [
@@ -82,7 +82,7 @@ def lone(variant: str, exp: Experiment, seconds: float, held: dict[str, float]) 
 
 def users(number: int, think: str = "0s", **changes: Any) -> Experiment:
     """Returns an experiment with so many users."""
-    load = {"model": "closed", "users": number, "think_time": think}
+    load = {"full": {"users": number, "think_time": think}}
     return recorded.experiment(**{"load": load, "expected": None, **changes})
 
 

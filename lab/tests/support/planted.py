@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,8 @@ PACKAGE = "lab/virtualthreads/planted"
 
 
 @pytest.fixture(scope="session")
-def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Builds the sample application with its package ``planted``; returns the path of the service."""
+def planted_service(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Builds the sample application with its package ``planted``; returns the service."""
     folder = tmp_path_factory.mktemp("planted")
     target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
     newest = max(source.stat().st_mtime for source in (sources / PACKAGE).glob("*.java"))
@@ -44,10 +45,8 @@ def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
     with zipfile.ZipFile(jar, "a") as archive:
         for file in compiled:
             archive.write(file, file.relative_to(target))
-    path = folder / "service.json"
-    changed = service.model_copy(update={"name": "planted", "jar": jar.name, "directory": "."})
-    path.write_text(changed.model_dump_json(exclude_none=True), encoding="utf-8")
-    return str(path)
+    changed = service.model_copy(update={"name": "planted", "jar": jar.name, "directory": str(folder)})
+    return changed.model_dump(mode="json", exclude_none=True)
 
 
 @contextlib.contextmanager

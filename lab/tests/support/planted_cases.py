@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.support.planted_names import Named, Slow
 from tests.support.short_lab import SHORT, WITH_TIMERS, Jvms, windows
@@ -86,15 +87,16 @@ class Case:
     #: What of it must be a finding of the variant on virtual threads.
     findings: frozenset[str] = frozenset()
 
-    def experiment(self, planted_service: str) -> Experiment:
+    def experiment(self, planted_service: Mapping[str, Any] | None) -> Experiment:
         """Returns the experiment that measures the case."""
-        request = {"path": self.path, "query": dict(self.query)}
+        requests = [{"path": self.path, "query": dict(self.query)}]
         if self.rates:
             lengths = windows(self.users, self.rates, self.least)
-            return self.jvms.experiment(planted_service, request=request, **lengths)
+            return self.jvms.experiment(planted_service, requests=requests, **lengths)
         # Of a throttled JVM the figures of the CPU are up to a second late: little of so long a window.
         fixed = {"warmup_users": self.users, "warmup_load": "1500ms", "measure": self.measure}
-        return self.jvms.experiment(planted_service, request=request, load={"users": self.users}, windows=fixed)
+        load = {"full": {"users": self.users}}
+        return self.jvms.experiment(planted_service, requests=requests, load=load, windows=fixed)
 
 
 def both(rate: float) -> dict[str, float]:

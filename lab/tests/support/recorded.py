@@ -113,7 +113,7 @@ def arrivals(**changes: Any) -> Experiment:
     """Returns the experiment of a recorded run under open load: 150 arrivals a second, judged by p99."""
     document = {
         "name": "arrivals",
-        "load": {"model": "open", "rate": 150, "users": 1500},
+        "load": {"typical": {"rate": 150, "users": 1500}},
         "primary": "latency_p99",
         "windows": {**recorded().experiment.document()["windows"], "measure": "30s"},
         "expected": None,
@@ -287,7 +287,7 @@ def renamed(run: Run, names: Mapping[str, str], exp: Experiment | None = None) -
     ]
     if exp is None:
         document = {**run.experiment.document(), "variants": [names[v] for v in run.experiment.variants]}
-        document["load"] = {"model": "closed", "users": run.experiment.load.users}
+        document["load"] = {"full": {"users": run.experiment.load.users}}
         exp = Experiment.model_validate({**document, "expected": {}})
     about = run.manifest.model_copy(update={"experiment": exp})
     series = {key: {names[v]: metrics for v, metrics in samples.items()} for key, samples in run.series.items()}
@@ -385,7 +385,7 @@ def broken(good: Block, variant: str, how: str) -> Block:
 def under_open_load(run: Run, overloaded: str | None = None, rate: float = 150.0) -> Run:
     """Returns the run as if the load of ``arrivals``, at that rate, had been its own, in windows that are long enough
     for a p99. A variant that is ``overloaded`` answers as many as recorded."""
-    exp = arrivals(load={"model": "open", "rate": rate, "users": 1500})
+    exp = arrivals(load={"typical": {"rate": rate, "users": 1500}})
     window = 30.0
     longer = round(1000 * window) - 4000
     places = itertools.count()

@@ -43,7 +43,7 @@ DIAGNOSIS = Diagnosis(dumps=20, threads=40.0, places=[])
 
 def experiment(**changes: Any) -> Experiment:
     """Returns the recorded experiment, where nobody knows the length of a round before the warm-up."""
-    load = {"model": "closed", "users": recorded.recorded().experiment.load.users}
+    load = {"full": {"users": recorded.recorded().experiment.load.users}}
     return recorded.experiment(**{"load": load, "windows": LONG_WINDOWS, **changes})
 
 

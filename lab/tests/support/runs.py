@@ -7,8 +7,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.lab_call import alive
@@ -40,10 +40,14 @@ class RunFolder:
         self.planned = planned
         store.write_experiment(self.folder, planned)
 
+    @contextmanager
     def target(
-        self, options: LocalOptions | None = None, say: Callable[[str], None] = print
-    ) -> AbstractContextManager[LocalTarget]:
-        return local_target(self.folder, self.root, options or LocalOptions(), say)
+        self, options: LocalOptions | None = None, say: Callable[[str], None] = print, with_preflight: bool = False
+    ) -> Iterator[LocalTarget]:
+        """Opens this machine as the run's target; without a pre-flight a variant may break in a block."""
+        with local_target(self.folder, self.root, options or LocalOptions(), say) as target:
+            target.site.preflight.is_over = not with_preflight
+            yield target
 
     def look(self) -> dict[str, int]:
         """Reads the ledger; returns the newest pid of each role."""

@@ -23,6 +23,7 @@ from vtlab.errors import BlockFault
 from vtlab.measuring.warm_up import last_of_each
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import OpenLoad
 from vtlab.model.records import Block, Trial
 from vtlab.planning import light_load, round_pacing
 from vtlab.planning.light_load import LoadedVariant
@@ -50,7 +51,7 @@ class Jvms:
     #: Requests that the service behind answers at a time; None for one that answers all.
     downstream_threads: int | None = None
 
-    def experiment(self, planted_service: str, **changes: Any) -> Experiment:
+    def experiment(self, planted_service: Mapping[str, Any] | None, **changes: Any) -> Experiment:
         """Returns an experiment in these JVMs."""
         service: dict[str, object] = {"service": planted_service} if self.planted else {}
         return tiny(
@@ -69,7 +70,7 @@ def windows(users: int, rates: Mapping[str, float], least: float = 4.0, **more: 
     rounds = {variant: users / rate for variant, rate in rates.items()}
     whole = {variant: math.ceil(least / seconds) * seconds for variant, seconds in rounds.items()}
     return {
-        "load": {"users": users, "round": {variant: in_ms(seconds) for variant, seconds in rounds.items()}},
+        "load": {"full": {"users": users, "round": {name: in_ms(seconds) for name, seconds in rounds.items()}}},
         "windows": {
             "warmup_users": min(10, users),
             "warmup_load": "1s",
@@ -202,7 +203,7 @@ def _load(started: LocalBlock, wanted: ShortBlock, number: int) -> K6Document:
         pacing=round_pacing.pacing(planned, number),
     )
     warmup: list[Trial] = []
-    if planned.load.model == "open":
+    if isinstance(planned.load, OpenLoad):
         # By the warm-up open load settles before a window.
         warmup = started.load(call).warmup
         call = LoadCall(pacing=round_pacing.pacing(planned, number, last_of_each(warmup, wanted.variants)))

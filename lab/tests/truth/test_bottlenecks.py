@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield made
 
 
-def check(lab: Lab, case: Case, variant: str, service: str) -> None:
+def check(lab: Lab, case: Case, variant: str, service: dict[str, Any]) -> None:
     planned = case.experiment(service)
 
     def judge(block: Block) -> None:
@@ -79,14 +80,16 @@ def check_pinned(block: Block) -> None:
 
 @pytest.mark.small
 @pytest.mark.parametrize(("case", "variant"), SMALL, ids=ids(SMALL))
-def test_each_name_is_given_where_it_was_planted(lab: Lab, planted_service: str, case: Case, variant: str) -> None:
+def test_each_name_is_given_where_it_was_planted(
+    lab: Lab, planted_service: dict[str, Any], case: Case, variant: str
+) -> None:
     """Every name of a bottleneck is given where it was planted; what only thread dumps show is unknown without them."""
     check(lab, case, variant, planted_service)
 
 
 @pytest.mark.parametrize(("case", "variant"), REST, ids=ids(REST))
 def test_what_was_planted_is_named_for_the_other_variant_too(
-    lab: Lab, planted_service: str, case: Case, variant: str
+    lab: Lab, planted_service: dict[str, Any], case: Case, variant: str
 ) -> None:
     """What was planted is named for both variants; locks, waits and computations in a pool's hold by their place, a tie
     by both names, a knee never as unknown.
@@ -99,9 +102,9 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
 
     def users(count: int, duration: str) -> Experiment:
         return MORE_CPU.experiment(
-            "",
-            request={"path": "/mixed", "query": {"duration": duration, "iterations": "60000"}},
-            load={"users": count},
+            None,
+            requests=[{"path": "/mixed", "query": {"duration": duration, "iterations": "60000"}}],
+            load={"full": {"users": count}},
             windows={
                 "warmup_users": count,
                 # Some 10,000 short requests: the slope is that of a JVM whose compiler is done.

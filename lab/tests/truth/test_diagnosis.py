@@ -38,8 +38,8 @@ class Lab:
         """What dumps show of 16 users whose requests take 400 ms where nothing queues."""
         more = {"properties": ON_JDK_21} if jdk21 else {}
         planned = tiny(
-            request={"path": path, "query": {"duration": "400ms"}},
-            load={"users": USERS},
+            requests=[{"path": path, "query": {"duration": "400ms"}}],
+            load={"full": {"users": USERS}},
             windows={"measure": "5s"},
             settings=POOLS,
             needs=["database", "downstream", *(["jdk21"] if jdk21 else [])],

@@ -71,7 +71,7 @@ def test_a_jvm_beyond_its_memory_limit_is_named(tmp_path: Path) -> None:
 
 def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     """A load generator with too little CPU rejects the block as saturated."""
-    fast = tiny(request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40})
+    fast = tiny(requests=[{"path": "/thread", "query": {"duration": "5ms"}}], load={"full": {"users": 40}})
     root = tmp_path / "results"
     (planned,) = planned_runs.runs([fast], [])
     folder = create_runs([planned], Options(1, 1, root, no_cpu_limit=False), "tiny")

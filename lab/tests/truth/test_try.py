@@ -25,7 +25,7 @@ def test_a_call_searches_a_load_measures_and_writes_out_what_it_chose(tmp_path: 
     manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
     users = [point["users"] for point in manifest["curve"]["points"]]
     assert users[:2] == [1, 1]
-    assert manifest["experiment"]["load"]["users"] == manifest["curve"]["chosen"]
+    assert manifest["experiment"]["load"]["full"]["users"] == manifest["curve"]["chosen"]
     assert (results / "search.jsonl").read_text(encoding="utf-8").count("\n") >= len(users)
     # Platform has four threads, virtual twelve.
     assert manifest["curve"]["ended"] == "levelled off", done.stdout

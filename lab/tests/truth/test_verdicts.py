@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def bottlenecks(analysis: Analysis) -> dict[str, str]:
 def test_a_ratio_that_the_load_limits_is_a_lower_bound(lab: Lab) -> None:
     """Where the load limits the better variant, the ratio is at least what was measured, and the headline says so."""
     load = windows(97, {"platform": 43 / 0.7, "virtual": 97 / 0.7}, warmup_cycles=0, warmup_load="2100ms")
-    planned = THREADS.experiment("", request={"path": "/thread", "query": {"duration": "700ms"}}, **load)
+    planned = THREADS.experiment(None, requests=[{"path": "/thread", "query": {"duration": "700ms"}}], **load)
     analysis = analysed(lab, THREADS, planned, 2)
     primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.is_lower_bound) == ("faster", True)
@@ -104,7 +105,7 @@ def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None
     """Where the load limits both variants, they are the same at this load only, and the headline says which load would
     tell them apart."""
     load = windows(11, dict.fromkeys(VARIANTS, 11 / 0.43), 6.0, warmup_cycles=0, warmup_load="2150ms")
-    planned = THREADS.experiment("", request={"path": "/thread", "query": {"duration": "430ms"}}, **load)
+    planned = THREADS.experiment(None, requests=[{"path": "/thread", "query": {"duration": "430ms"}}], **load)
     analysis = analysed(lab, THREADS, planned, 3)
     primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.is_lower_bound) == ("equivalent", False)
@@ -119,8 +120,8 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     served, rate = 43 / 0.2, 226
     planned = THREADS.experiment(
         "",
-        request={"path": "/thread", "query": {"duration": "200ms"}},
-        load={"model": "open", "rate": rate, "users": 800},
+        requests=[{"path": "/thread", "query": {"duration": "200ms"}}],
+        load={"typical": {"rate": rate, "users": 800}},
         max_response="3s",
         primary="latency_p99",
         windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "1s", "measure": "25s"},
@@ -137,13 +138,13 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     assert headline(analysis).startswith("Virtual threads keep up with the arrivals; platform threads are overloaded")
 
 
-def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: str, tmp_path: Path) -> None:
+def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: dict[str, Any], tmp_path: Path) -> None:
     """A variant whose requests do not fit into its heap fails, in three blocks of three; the other one's rate is
     given."""
     planned = LITTLE_HEAP.experiment(
         planted_service,
-        request={"path": "/planted/memory/hold", "query": {"kilobytes": "1000", "duration": "500ms"}},
-        load={"users": 61, "round": {"platform": "2346ms"}},
+        requests=[{"path": "/planted/memory/hold", "query": {"kilobytes": "1000", "duration": "500ms"}}],
+        load={"full": {"users": 61, "round": {"platform": "2346ms"}}},
         windows={"warmup_users": 5, "warmup_load": "1s", "measure": "4692ms"},
     )
     file = tmp_path / f"{planned.name}.json"
@@ -166,8 +167,8 @@ def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> No
     max_errors allows them."""
     planned = IMPATIENT.experiment(
         "",
-        request={"path": "/stress/sleep", "query": {"duration": "200ms"}},
-        load={"users": 17},
+        requests=[{"path": "/stress/sleep", "query": {"duration": "200ms"}}],
+        load={"full": {"users": 17}},
         windows={"warmup_cycles": 0, "warmup_load": "3s", "measure": "8s"},
         max_errors=0.6,
     )

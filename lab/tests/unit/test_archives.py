@@ -97,7 +97,7 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
         service = service.model_copy(update={"jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]})
     if is_told == "by the environment":
         environment = {"JAVA_TOOL_OPTIONS": "-Xss1m -XX:AOTCache=shop.aot"}
-        service = service.model_copy(update={"environment": environment})
+        service = service.model_copy(update={"settings": environment})
     if is_told == "by the cache beside the jar":
         cached(tmp_path / "shop.jar", java(tmp_path))
     agent = tmp_path / "vtlab-agent.jar"

@@ -64,17 +64,17 @@ def test_a_request_goes_to_the_variant_with_values_of_the_environment(
 
 
 def test_a_request_that_fails_is_named_without_what_it_sends(base: str, ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"between: POST /wrong was answered 404$"):
+    with pytest.raises(BadInput, match=r"reset: POST /wrong was answered 404$"):
         before_trial.run("POST /wrong secret", "virtual", base, ledger, tmp_path / "log")
     (free,) = ports.free(1)
-    with pytest.raises(BlockFault, match="between: POST /reset was not answered"):
+    with pytest.raises(BlockFault, match="reset: POST /reset was not answered"):
         before_trial.run("POST /reset", "virtual", f"http://{ports.HOST}:{free}", ledger, tmp_path / "log")
 
 
 def test_no_secret_stands_among_the_arguments_of_a_command() -> None:
     with pytest.raises(ValidationError, match="every user of the machine sees a command's arguments"):
-        recorded.experiment(between="reset --token {env.RESET_TOKEN}")
-    assert recorded.experiment(between="POST /reset {env.RESET_TOKEN}").between
+        recorded.experiment(reset="reset --token {env.RESET_TOKEN}")
+    assert recorded.experiment(reset="POST /reset {env.RESET_TOKEN}").reset
 
 
 def test_a_command_is_told_the_variant_and_its_address(ledger: Ledger, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_command_is_told_the_variant_and_its_address(ledger: Ledger, tmp_path:
 
 def test_a_command_that_does_not_end_is_ended(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(before_trial, "WITHIN", 0.1)
-    with pytest.raises(BlockFault, match="between: sleep 60 did not end after 0 s"):
+    with pytest.raises(BlockFault, match="reset: sleep 60 did not end after 0 s"):
         before_trial.run("sleep 60", "virtual", "http://h:1", ledger, tmp_path / "log")
 
 

@@ -102,7 +102,7 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
         (0.62, {}, True, []),
         (0.63, {"needs": ["downstream"]}, True, []),
         (0.63, {"needs": ["jdk21"]}, True, ["single user", "light load"]),
-        (0.63, {"load": {"model": "closed", "users": 20, "think_time": "1ms"}}, True, ["light load"]),
+        (0.63, {"load": {"full": {"users": 20, "think_time": "1ms"}}}, True, ["light load"]),
     ],
 )
 def test_variants_that_share_nothing_are_measured_at_once_beside_the_trials_where_the_machine_is_idle(
@@ -166,7 +166,7 @@ def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others
         response = recorded.latency(trial.ok, users / trial.throughput)
         return recorded.changed_trial(trial, users=users, latency=response)
 
-    exp = replay.experiment(load={"model": "closed", "users": users})
+    exp = replay.experiment(load={"full": {"users": users}})
     run = always(recorded.with_trials(replay.run(exp), in_flight))
     measured(target := replaying(run.blocks), tmp_path, run)
     (dumped,) = target.journal.dumps

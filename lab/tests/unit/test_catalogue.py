@@ -111,7 +111,7 @@ def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         "demand_locks",
     ]
     monkeypatch.setitem(RESOURCES, "locks", locks)
-    exp = recorded.experiment(load={"model": "closed", "users": 100}, expected=None)
+    exp = recorded.experiment(load={"full": {"users": 100}}, expected=None)
     trial = recorded.trial(users=100, window=30.0, ok=570)
     trial.server |= {"capacity_locks": 2.0}  # type: ignore[dict-item]
     lone = recorded.trial(phase="single")

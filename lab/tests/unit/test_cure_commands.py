@@ -10,8 +10,8 @@ import pytest
 from tests.support import jars
 from vtlab.analysis.findings import commands
 from vtlab.catalogue import findings
-from vtlab.model.service_file import RequestLines, TryOptions, of_call
-from vtlab.planning.try_experiment import experiment_of
+from vtlab.model.draft import Option
+from vtlab.planning.shipped_experiments import of_service
 
 THIRD = "vtlab try shop-1.4.jar --with pool=50"
 OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted && vtlab try extracted/shop-1.4.jar"
@@ -57,5 +57,5 @@ def test_the_command_of_every_row_adds_a_variant(row: findings.Row, tmp_path: Pa
         commands.cure_for_jar(row.for_jar(row.command, jar.name), jar)
     )
     assert (vtlab, command, path, option) == ("vtlab", "try", str(jar), "--with")
-    call = of_call(Path(path), RequestLines([request]), TryOptions(variants=[variant]))
-    assert len(experiment_of(call).variants) == 3
+    given = [Option("REQUEST", "requests", [request]), Option("--with", "variants", [variant])]
+    assert len(of_service(Path(path), given).variants) == 3

@@ -14,7 +14,7 @@ from vtlab.catalogue import palette
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.dashboards import frame, style
 from vtlab.model import experiment_files
-from vtlab.planning import extra_variants
+from vtlab.model.draft import Option
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
@@ -288,8 +288,8 @@ def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
 
 
 def test_what_with_adds_has_a_colour_of_its_own() -> None:
-    planned = experiment_files.load("blocking", EXPERIMENTS)
-    variants = extra_variants.with_extra_variants(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
+    more = Option("--variant", "variants", ["platform-1000", "java=21", "java=25", "pool=50"])
+    variants = experiment_files.load("blocking", EXPERIMENTS, [more]).variants
     assert len({palette.known_colour(variant) for variant in variants} - {None}) == 6
 
 

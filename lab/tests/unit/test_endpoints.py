@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from tests.support import jars
 from tests.support.cli_call import call
-from vtlab.model import service_file
-from vtlab.model.endpoints import Endpoint, file_text, from_mappings, from_openapi
+from vtlab import shipped
+from vtlab.model import documents, experiment_files
+from vtlab.model.endpoints import Endpoint, FileService, file_text, from_mappings, from_openapi
+from vtlab.model.service import Service
 
 OPENAPI: dict[str, Any] = {
     "openapi": "3.0.1",
@@ -93,25 +96,31 @@ def test_anything_else_tells_none(document: Any) -> None:
 @pytest.mark.parametrize("endpoints", [from_openapi(OPENAPI), from_mappings(MAPPINGS), []])
 def test_the_file_is_one_that_can_be_tried(endpoints: list[Endpoint], tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
-    path.write_text(file_text('a "jar".jar', endpoints, "its mappings"), encoding="utf-8")
-    file = service_file.read(path)
-    assert file.service == 'a "jar".jar'
+    path.write_text(file_text(FileService('a "jar".jar'), endpoints, "its mappings"), encoding="utf-8")
+    file = experiment_files.load(str(path), tmp_path)
+    assert isinstance(file.service, Service)
+    assert file.service.jar == 'a "jar".jar'
     ready = [endpoint.line for endpoint in endpoints if not endpoint.unknown]
     assert [request.line for request in file.requests] == (ready or ["GET /"])
 
 
 def test_every_key_that_the_file_comments_on_may_be_uncommented(tmp_path: Path) -> None:
-    text = file_text("shop.jar", from_mappings(MAPPINGS), "its mappings")
-    start = text.index("  # - POST")
-    written = text[:start] + text[start:].replace("  # - ", "  - ").replace("\n# ", "\n")
+    head, schema, *lines = file_text(FileService("shop.jar"), from_mappings(MAPPINGS), "its mappings").splitlines()
+    assert head == f"# yaml-language-server: $schema={shipped.ROOT / documents.SCHEMA}"
+    assert schema.startswith("# vtlab try measures it.")
+    written = [re.sub("^( *)# (?!These)", r"\1", line) for line in lines]
     path = tmp_path / "shop.yaml"
-    path.write_text(written, encoding="utf-8")
-    file = service_file.read(path)
-    assert file.data == "owners.csv"
-    assert file.between == "POST /test/reset"
-    assert file.database == "mariadb"
-    assert file.with_ == ["platform-1000"]
-    assert file.service_needs is not None
+    path.write_text("\n".join(written), encoding="utf-8")
+    (tmp_path / "owners.csv").write_text("id,pet,key,user\n1,2,3,4\n", encoding="utf-8")
+    (tmp_path / "other.jar").touch()
+    file = experiment_files.load(str(path), tmp_path)
+    assert file.data == str(tmp_path / "owners.csv")
+    assert (file.reset, file.needs, file.is_searched) == ("POST /test/reset", ["database"], True)
+    assert file.variants == ["platform", "virtual", "platform-1000"]
+    service = file.service
+    assert isinstance(service, Service)
+    assert (service.java, service.jvm_flags, service.env) == (21, ["-Xmx512m"], ["SPRING_PROFILES_ACTIVE"])
+    assert service.started_before is not None
     assert [request.line for request in file.requests][-1] == "POST /visits"
 
 
@@ -125,10 +134,11 @@ def test_a_file_is_written_from_an_openapi_document(
     done = call("init", jar.relative_to(tmp_path), "--openapi", "api.json")
     assert done.code == 0, done
     assert "shop.yaml: 3 requests by api.json" in done.out
-    file = service_file.read(tmp_path / "shop.yaml")
-    assert (file.service, len(file.requests)) == ("target/shop-1.4.jar", 3)
+    file = experiment_files.load(str(tmp_path / "shop.yaml"), tmp_path)
+    assert isinstance(file.service, Service)
+    assert (file.service.jar, len(file.requests)) == ("target/shop-1.4.jar", 3)
     assert call("init", jar, "--openapi", tmp_path / "api.json", "--out", "target/b.yaml").code == 0
-    header, *_ = (tmp_path / "target" / "b.yaml").read_text(encoding="utf-8").splitlines()
+    _, header, *_ = (tmp_path / "target" / "b.yaml").read_text(encoding="utf-8").splitlines()
     assert "The requests are of ../api.json;" in header, "no path of this machine"
     again = call("init", jar, "--openapi", "api.json")
     assert (again.code, "shop.yaml is there already" in again.err) == (2, True)

@@ -13,6 +13,7 @@ from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import experiment_files
 from vtlab.model.load import ClosedLoad, OpenLoad
+from vtlab.model.service import Service
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 GOOD: dict[str, Any] = json.loads((EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
@@ -27,9 +28,6 @@ def changed(**paths: Any) -> str:
             parent_document = parent_document.setdefault(parent, {})
         parent_document[key] = value
     return json.dumps(data)
-
-
-OLD_WINDOWS = {"warmup_users": 1, "warmup_load": "1s", "spread": "1s", "measure": "1s"}
 
 
 @pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
@@ -55,54 +53,54 @@ def test_the_experiments_of_the_issue_are_there() -> None:
     ("text", "message"),
     [
         ("{", "not valid JSON"),
-        ("[]", "the file"),
+        ("[]", "Input should be a valid dictionary"),
         (changed(userz=3), "userz: unknown key"),
         (
             changed(windows__wait_for_answers=False, windows__trials=2),
             "windows.wait_for_answers: false needs windows.trials: 1",
         ),
         (changed(windows__trials=3), "windows.trials: Input should be 1, 2 or 4"),
-        (changed(windows__warmup_requests=0), "windows.warmup_requests: Input should be greater than 0"),
+        (changed(windows__warmup_requests=-1), "windows.warmup_requests: Input should be greater than or equal to 0"),
         (
-            changed(load__service_time={"green": "1s"}),
-            "load.service_time names 'green', which is not among the variants",
+            changed(load__full__service_time={"green": "1s"}),
+            "load.full.service_time names 'green', which is not among the variants",
         ),
-        (changed(load__service_time={"platform": "0s"}), "load.service_time.platform must be above 0"),
-        (changed(ideal={"platform": 200}), "ideal: its new name is expected, for reports; load.round, which paces"),
-        (changed(windows__spread="1s"), "windows.spread: its new name is windows.ramp_up"),
-        (changed(windows__measure_of={}), "windows.measure_of: its new name is windows.measure_by_variant"),
-        (changed(windows__drain=False), "windows.drain: its new name is windows.wait_for_answers"),
-        (changed(windows=OLD_WINDOWS), "windows.spread: its new name is windows.ramp_up"),
-        (changed(publication={}), "publication: publications are in lab/publications/NNN.json now"),
+        (changed(load__full__service_time={"platform": "0s"}), "load.full.service_time.platform must be above 0"),
         (changed(load__userz=3), "load.userz: unknown key"),
-        (changed(load__users=-5), "load.users: Input should be greater than 0"),
-        (changed(load__users=0), "load.users: Input should be greater than 0"),
-        (changed(load__model="half"), "load"),
+        (changed(load__full__users=-5), "load.full.users: Input should be greater than 0"),
+        (changed(load__full__users=0), "load.full.users: Input should be greater than 0"),
+        (changed(load__full__users="many"), "load.full.users: Input should be a valid integer"),
+        (changed(load__full="many"), "load.full: many is not a load: write auto, none or {users: 200}"),
+        (changed(load={"full": "none"}), "load: full and typical are both none: nothing to measure"),
+        (changed(load={"full": "none", "typical": {"share": 0.6}}), "load: typical.share is a share of what full load"),
+        (changed(load={"typical": "120/s"}), "load.typical: 120/s is not a load: write none, {rate: 120/s} or"),
+        (changed(load={"typical": {"rate": "fast"}}), "load.typical.rate: 'fast' is not a rate: write it as 120 or"),
+        (changed(load={"typical": {"rate": -1}}), "load.typical.rate: Input should be greater than 0"),
         (changed(limits__cpu=0), "limits.cpu: Input should be greater than or equal to 0.01"),
         (changed(limits__cpu=0.005), "limits.cpu: Input should be greater than or equal to 0.01"),
         (changed(limits__cpu=-1), "limits.cpu"),
-        (changed(limits__memory="lots"), "limits.memory"),
-        (changed(windows__measure="soon"), "windows.measure"),
+        (changed(limits__memory="lots"), "limits.memory: not a memory size: write it as 512Mi or 1Gi"),
+        (changed(windows__measure="soon"), "windows.measure: not a duration: write it as 50ms, 5s or 1m"),
         (changed(windows__measure="0s"), "windows.measure must be above 0"),
         (changed(windows__measure_by_variant={"green": "5s"}), "windows.measure_by_variant names 'green'"),
         (changed(windows__measure_by_variant={"virtual": "0s"}), "windows.measure_by_variant.virtual must be above 0"),
         (changed(windows__ramp_up="0s"), "windows.ramp_up must be above 0"),
         (changed(windows__warmup_load="0s"), "windows.warmup_load must be above 0"),
         # 100/s for 15 s, and 4 sqrt(1500) = 154.9
-        (changed(load={"model": "open", "rate": 100, "users": 1654}), "load.users must be at least 1655"),
-        (changed(load={"model": "open", "rate": 1, "users": 99, "gaps": "odd"}), "load.gaps"),
-        (changed(load__think_time="exp(1)"), "load.think_time"),
-        (changed(load__think_time="exp(1s"), "load.think_time"),
-        (changed(load__think_time="uniform(1s)"), "load.think_time"),
+        (changed(load={"typical": {"rate": 100, "users": 1654}}), "load.typical.users must be at least 1655"),
+        (changed(load={"typical": {"rate": 1, "users": 99, "gaps": "odd"}}), "load.typical.gaps"),
+        (changed(load__full__think_time="exp(1)"), "load.full.think_time: not a duration"),
+        (changed(load__full__think_time="exp(1s"), "load.full.think_time"),
+        (changed(load__full__think_time="uniform(1s)"), "load.full.think_time"),
         (changed(windows__warmup_cycles=-1), "windows.warmup_cycles"),
         (changed(variants=["platform", "green"]), "unknown variant 'green'"),
         (changed(variants=["platform", "platform"]), "must differ"),
         (changed(variants=["platform"]), "variants"),
-        (changed(primary="latency_p99"), "latency needs open load"),
+        (changed(primary="latency_p99"), "latency_p99 needs load.typical"),
         (changed(expected={"green": 3}), "expected names 'green', which is not among the variants"),
         (changed(expected={"virtual": 0}), "expected.virtual must be above 0"),
-        (changed(load__round={"green": "1s"}), "load.round names 'green'"),
-        (changed(load__round={"virtual": "0s"}), "load.round.virtual must be above 0"),
+        (changed(load__full__round={"green": "1s"}), "load.full.round names 'green'"),
+        (changed(load__full__round={"virtual": "0s"}), "load.full.round.virtual must be above 0"),
         (changed(variants=["platform", "Virtual_21"]), "must be lower case"),
         (changed(properties={"green": {"threads": "virtual"}}), "properties names 'green'"),
         (changed(properties={"virtual": {"threads": "platform"}}), "properties.virtual.threads must be 'virtual'"),
@@ -118,8 +116,8 @@ def test_what_is_wrong_is_named_with_the_file(text: str, message: str) -> None:
     assert message in caught.value.message
 
 
-def test_an_open_load_with_just_enough_users_is_valid_and_its_gaps_are_exponential() -> None:
-    load = experiment_files.parse(changed(load={"model": "open", "rate": 100, "users": 1655}), "here").load
+def test_a_rate_with_just_enough_users_is_valid_and_its_gaps_are_exponential() -> None:
+    load = experiment_files.parse(changed(load={"typical": {"rate": "100/s", "users": 1655}}), "here").load
     assert isinstance(load, OpenLoad)
     assert load.gaps == "exponential"
 
@@ -128,7 +126,7 @@ def test_an_open_load_with_just_enough_users_is_valid_and_its_gaps_are_exponenti
     ("text", "mean", "exponential"), [("0s", 0, False), ("200ms", 0.2, False), ("exp(1.5s)", 1.5, True)]
 )
 def test_a_think_time_is_constant_or_exponential(text: str, mean: float, exponential: bool) -> None:
-    load = experiment_files.parse(changed(load__think_time=text), "here").load
+    load = experiment_files.parse(changed(load__full__think_time=text), "here").load
     assert isinstance(load, ClosedLoad)
     assert (load.mean_think_time, load.is_think_time_exponential) == (mean, exponential)
 
@@ -151,7 +149,7 @@ def test_a_variants_properties_are_what_makes_it() -> None:
     jdk21 = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
     variants, properties = ["platform", "virtual-jdk21"], {"virtual-jdk21": jdk21}
     parsed = experiment_files.parse(
-        changed(variants=variants, properties=properties, expected={}, load__round={}), "here"
+        changed(variants=variants, properties=properties, expected={}, load={"full": {"users": 9}}), "here"
     )
     assert parsed.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
     assert parsed.environment_of("virtual-jdk21") == {
@@ -162,3 +160,101 @@ def test_a_variants_properties_are_what_makes_it() -> None:
     assert experiment_files.parse(json.dumps(parsed.document()), "there") == parsed
     with pytest.raises(KeyError):
         parsed.properties_of("green")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (changed(workload={}), "workload: write its keys (requests, data, login, k6, origin) at the top level instead"),
+        (changed(request={"path": "/"}), "request: write requests, a list, instead"),
+        (changed(between="POST /reset"), "between: write reset instead"),
+        (changed(**{"with": ["pool=5"]}), "with: write variants instead"),
+        (changed(jvm=["-Xmx1g"]), "jvm: write service.jvm_flags instead"),
+        (changed(java=21), "java: write service.java instead"),
+        (changed(env=["A"]), "env: write service.env instead"),
+        (changed(env_file="a"), "env_file: write service.env_file instead"),
+        (changed(service_needs={}), "service_needs: write service.started_before instead"),
+        (changed(database="mariadb"), "database: write needs: [database] instead"),
+        (changed(load={"model": "closed", "users": 10}), "load.model: write load.full for users, load.typical for a"),
+        (changed(load={"model": "closed", "users": 10}), "load.users: write load.full.users instead"),
+        (changed(load={"rate": 300}), "load.rate: write load.typical.rate instead"),
+        (changed(load={"users": "auto", "think": "1s"}), "load.think: write load.full.think_time instead"),
+        (changed(load__full__think="1s"), "load.full.think: write load.full.think_time instead"),
+        (changed(service={"jar": "a.jar", "environment": {}}), "service.environment: write service.settings instead"),
+        (
+            changed(service={"jar": "a.jar", "environment_from": []}),
+            "service.environment_from: write service.env instead",
+        ),
+        (
+            changed(service={"jar": "a.jar", "variants": {}}),
+            "service.variants: write service.settings_by_threads instead",
+        ),
+        (changed(service="shop.json"), "service: shop.json is no jar: write what that file says into service"),
+        ('{"name": "shop", "jar": "shop.jar", "readiness": "/"}', "jar: write service.jar instead"),
+        (changed(ideal={"platform": 200}), "ideal: write expected, for reports, and load.full.round, which paces"),
+        (changed(windows__spread="1s"), "windows.spread: write windows.ramp_up instead"),
+        (changed(windows__measure_of={}), "windows.measure_of: write windows.measure_by_variant instead"),
+        (changed(windows__drain=False), "windows.drain: write windows.wait_for_answers instead"),
+        (changed(publication={}), "publication: publications are in lab/publications/NNN.json now"),
+    ],
+)
+def test_an_old_key_names_what_takes_its_place(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        experiment_files.parse(text, "some/file.json")
+    assert message in caught.value.message
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("load", "is_searched", "measured"),
+    [
+        ({}, True, ClosedLoad(users=64)),
+        ({"full": "auto"}, True, ClosedLoad(users=64)),
+        ({"full": {"users": "auto", "think_time": "1s"}}, True, ClosedLoad(users=64, think_time="1s")),
+        ({"full": {"users": 20}}, False, ClosedLoad(users=20)),
+        ({"full": {"users": 20}, "typical": "none"}, False, ClosedLoad(users=20)),
+        # 120/s for 15 s, and 4 sqrt(1800)
+        ({"typical": {"rate": "120/s"}}, False, OpenLoad(rate=120, users=1970)),
+        ({"full": "none", "typical": {"rate": 120, "users": 2000}}, False, OpenLoad(rate=120, users=2000)),
+    ],
+)
+def test_a_file_has_one_load_that_is_measured(
+    load: dict[str, Any], is_searched: bool, measured: ClosedLoad | OpenLoad
+) -> None:
+    parsed = experiment_files.parse(changed(load=load), "here")
+    assert (parsed.is_searched, parsed.load) == (is_searched, measured)
+    again = experiment_files.parse(json.dumps(parsed.document()), "there")
+    assert again == parsed
+    assert parsed.with_load(parsed.load).load == measured
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"full": "auto", "typical": {"rate": 3}},
+        {"full": {"users": 9}, "typical": {"rate": 3}},
+        {"typical": {"share": 0.6}},
+        {"full": {"users": 9}, "typical": {"share": 0.6}},
+    ],
+)
+def test_two_loads_are_valid_and_not_measured_yet(load: dict[str, Any]) -> None:
+    both = experiment_files.parse(changed(load=load), "here")
+    with pytest.raises(BadInput, match=r"blocking: load\.typical beside load\.full is not measured yet") as refused:
+        both.refuse_unmeasurable()
+    assert refused.value.fix == "leave one of them out"
+
+
+def test_a_service_is_all_that_a_file_needs(tmp_path: Path) -> None:
+    path = tmp_path / "vtlab.yaml"
+    path.write_text("service: target/shop-1.4.jar\n", encoding="utf-8")
+    least = experiment_files.load(str(path), tmp_path)
+    assert isinstance(least.service, Service)
+    assert (least.name, least.service.jar_path) == ("shop", tmp_path / "target" / "shop-1.4.jar")
+    assert (least.variants, least.is_searched) == (["platform", "virtual"], True)
+    assert (least.limits.cpu, least.limits.memory, least.limits.heap) == (1, "1Gi", None)
+    assert (least.windows.warmup_cycles, least.windows.warmup_requests, least.windows.warmup_load) == (1, 3000, "3s")
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadInput, match=r"there is no file gone\.yaml"):
+        experiment_files.load("gone.yaml", EXPERIMENTS)

@@ -20,7 +20,9 @@ from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
 from vtlab.host import server as server_of
 from vtlab.host.tools import Tool
-from vtlab.model import service_file
+from vtlab.model import experiment_files
+from vtlab.model.experiment import Experiment
+from vtlab.model.service import Service
 from vtlab.services import process
 from vtlab.services.companions import mariadb
 from vtlab.services.companions.companion_services import CompanionServices
@@ -82,8 +84,13 @@ def initialised(
     return done, launches[0]
 
 
+def written(folder: Path) -> Experiment:
+    """Returns the experiment of the file that was written."""
+    return experiment_files.load(str(folder / "shop.yaml"), folder)
+
+
 def requests(folder: Path) -> list[str]:
-    return [request.line for request in service_file.read(folder / "shop.yaml").requests]
+    return [request.line for request in written(folder).requests]
 
 
 def test_the_openapi_document_of_the_service_tells_its_requests(
@@ -154,7 +161,9 @@ def test_a_service_that_tells_nothing_gets_a_file_to_fill_in(
     done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
     assert done.code == 0, done
     assert Documents.asked == ["/v3/api-docs", "/actuator/mappings"]
-    assert service_file.read(tmp_path / "shop.yaml").service == "shop.jar"
+    file = written(tmp_path)
+    assert isinstance(file.service, Service)
+    assert (file.service.jar, file.is_searched) == ("shop.jar", True)
 
 
 def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
@@ -169,8 +178,9 @@ def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
     done, launch = initialised(jars.service(tmp_path / "shop.jar", driver), port, monkeypatch, options=options)
     assert done.code == 0, done
     assert launch.environment("platform", 5, 6).items() >= {**address, "SHOP_MODE": "x"}.items()
-    written = service_file.read(tmp_path / "shop.yaml")
-    assert (written.database, written.env) == ("mariadb", ["SHOP_MODE"])
+    file = written(tmp_path)
+    assert isinstance(file.service, Service)
+    assert (file.needs, file.service.env) == (["database"], ["SHOP_MODE"])
 
 
 def test_a_service_that_does_not_start_is_named_and_leaves_no_file(

@@ -13,18 +13,18 @@ import pytest
 import yaml
 from rich.console import Console
 
+from tests.support.experiments import service_file
 from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
-from vtlab.commands.try_ import measure_service
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
-from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.planning.try_experiment import experiment_of
+from vtlab.planning.shipped_experiments import of_service
 from vtlab.prometheus.queries import NotScraped, Prometheus
+from vtlab.runs.begin import begin_run
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.services import builds
@@ -151,7 +151,7 @@ def test_a_deployment_that_is_not_there_is_said(namespace: Namespace) -> None:
     ("service", "experiment", "message"),
     [
         (SHOP, EXPERIMENT.model_copy(update={"needs": ["database"]}), "needs database"),
-        (SHOP.model_copy(update={"environment_from": ["PASSWORD"]}), EXPERIMENT, "takes values from"),
+        (SHOP.model_copy(update={"env": ["PASSWORD"]}), EXPERIMENT, "takes values from"),
     ],
 )
 def test_what_copies_lack_is_refused(namespace: Namespace, service: Service, experiment: Any, message: str) -> None:
@@ -448,9 +448,10 @@ def test_the_roles_in_the_docs_are_what_copies_need() -> None:
 
 
 def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:
-    file = tmp_path / "service.json"
-    file.write_text('{"name": "shop", "deployment": "shop", "jvm_flags": ["-Xss512k"]}', encoding="utf-8")
-    experiment = experiment_of(of_call(file, RequestLines(["GET /orders/17"]), TryOptions(users=20)))
+    service = {"deployment": "shop", "jvm_flags": ["-Xss512k"]}
+    file = service_file(tmp_path, service, requests=["GET /orders/17"], load={"full": {"users": 20}})
+    experiment = of_service(file, [])
+    assert (experiment.name, experiment.needs_cluster) == ("shop", True)
     assert isinstance(experiment.service, Service)
     assert experiment.service.deployment == "shop"
     assert experiment.limits.heap is None
@@ -460,12 +461,10 @@ def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path)
 def test_a_load_is_searched_with_copies_that_go_with_the_search(
     namespace: Namespace, started: None, tmp_path: Path
 ) -> None:
-    file = tmp_path / "service.json"
-    file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
-    searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
+    searched = of_service(service_file(tmp_path, {"deployment": "shop"}, requests=["GET /orders/17"]), [])
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
-        measure_service(searched, options, Console())
+        begin_run(PlannedRun("shop", searched), options, Console())
     assert "those of the copies went with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]

@@ -322,7 +322,7 @@ def test_several_ports_without_a_name_are_asked_for() -> None:
 
 
 def test_an_image_alone_is_copied_by_the_same_code() -> None:
-    service = Service(name="cart", image="cart:2", port=9000, environment={"A": "b"})
+    service = Service(name="cart", image="cart:2", port=9000, settings={"A": "b"})
     made = copied(from_image(service), "virtual")
     assert web(made)["image"] == "cart:2"
     assert environment(made)["A"] == "b"

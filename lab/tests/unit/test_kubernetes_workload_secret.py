@@ -60,13 +60,13 @@ def with_login(tmp_path: Path) -> Experiment:
         "login": {"POST": "/login", "body": {"password": "{env.PASSWORD}"}, "capture": {"token": "$.token"}},
     }
     source = tmp_path / "shop.yaml"
-    source.write_text(json.dumps({"workload": document}), encoding="utf-8")
+    source.write_text(json.dumps(document), encoding="utf-8")
     return asking(workload_files.with_absolute_paths(Workload.model_validate(document), source))
 
 
 def asking(of: Workload) -> Experiment:
     """The experiment of the shop with another workload."""
-    return EXPERIMENT.model_copy(update={"request": None, "workload_": of})
+    return EXPERIMENT.model_copy(update={key: getattr(of, key) for key in Workload.model_fields})
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_more_than_a_secret_holds_is_refused_and_nothing_made(namespace: Namespa
 
 def test_a_release_takes_no_script_and_says_what_does(with_login: Experiment, tmp_path: Path) -> None:
     options = Options(1, None, tmp_path, False, cluster=SHOPS)
-    of_sample = with_login.model_copy(update={"service": None})
+    of_sample = with_login.model_copy(update={"service": "sample"})
     with pytest.raises(BadInput, match="a release of the lab takes no data, login") as refused:
         resolve_cluster_ref(of_sample, options)
     assert "deployment or image" in refused.value.fix

@@ -38,9 +38,9 @@ def test_where_latency_was_not_yet_steady_nothing_is_said_of_users() -> None:
 
 
 def test_think_time_errors_and_time_outs_account_for_users() -> None:
-    thinking = recorded.experiment(load={"model": "closed", "users": 1000, "think_time": "1s"})
+    thinking = recorded.experiment(load={"full": {"users": 1000, "think_time": "1s"}})
 
-    plain = recorded.experiment(load={"model": "closed", "users": 1000}, max_response="20s")
+    plain = recorded.experiment(load={"full": {"users": 1000}}, max_response="20s")
 
     def missing(ok: int, exp: Experiment = plain, **failed: int) -> float | None:
         latency = recorded.latency(ok, 1.0)
@@ -48,7 +48,7 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
         return littles_law.missing_users(trial, exp)
 
     assert missing(15_000, thinking) is None
-    drawn = recorded.experiment(load={"model": "closed", "users": 1000, "think_time": "exp(1s)"})
+    drawn = recorded.experiment(load={"full": {"users": 1000, "think_time": "exp(1s)"}})
     assert missing(15_000, drawn) is None
     assert missing(15_000) == pytest.approx(500)
     assert missing(15_000, other=15_000) is None
@@ -59,7 +59,7 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
 
 def test_the_generators_own_time_accounts_for_users() -> None:
     """Found with spring-petclinic-rest: of 5 users who got 2,410 answers a second, one "never got an answer"."""
-    five = recorded.experiment(load={"model": "closed", "users": 5}, expected=None)
+    five = recorded.experiment(load={"full": {"users": 5}}, expected=None)
 
     def missing(between: float | None, exp: Experiment = five, mean: float = 0.00185) -> float | None:
         latency = recorded.latency(12_050, mean)
@@ -69,7 +69,7 @@ def test_the_generators_own_time_accounts_for_users() -> None:
     assert missing(0.53) is None
     assert missing(None) == pytest.approx(0.54, abs=0.01), "a run of before k6 counted it"
     assert missing(0.53, mean=0.0014) == pytest.approx(1.1, abs=0.01), "one had none"
-    thinking = recorded.experiment(load={"model": "closed", "users": 5, "think_time": "1ms"}, expected=None)
+    thinking = recorded.experiment(load={"full": {"users": 5, "think_time": "1ms"}}, expected=None)
     assert missing(3.0, thinking, mean=0.0008) is None, "think time is in what was counted"
 
 
@@ -77,7 +77,7 @@ def test_rounds_that_a_window_cuts_are_no_missing_users() -> None:
     """Found by simulating healthy services: of ten users whose answers take exp(1s), windows of 5 s flagged 20 %."""
 
     def missing(load: dict[str, Any], ok: int, mean: float, tail: float = 1.05, window: float = 5.0) -> float | None:
-        exp = recorded.experiment(load={"model": "closed", **load}, expected=None)
+        exp = recorded.experiment(load={"full": {**load}}, expected=None)
         latency = recorded.latency(ok, mean, tail)
         trial = recorded.trial(users=exp.load.users, window=window, ok=ok, latency=latency)
         return littles_law.missing_users(trial, exp)
@@ -98,7 +98,7 @@ def test_rounds_that_a_window_cuts_are_no_missing_users() -> None:
 
 def test_users_who_were_spread_over_their_round_are_cut_as_far_as_it_was_another() -> None:
     def missing(seconds: float | None, ok: int) -> float | None:
-        exp = recorded.experiment(load={"model": "closed", "users": 200}, expected=None)
+        exp = recorded.experiment(load={"full": {"users": 200}}, expected=None)
         latency = recorded.latency(ok, 2.0)
         return littles_law.missing_users(
             recorded.trial(users=200, window=5.0, ok=ok, latency=latency, round=seconds), exp

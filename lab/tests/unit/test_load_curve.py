@@ -255,7 +255,7 @@ def test_where_the_load_generator_was_at_its_end_the_level_before_it_is_chosen()
 
 
 def search_experiment() -> Experiment:
-    return recorded.experiment(load={"model": "closed", "users": 64}, windows={"measure": "30s"}, expected=None)
+    return recorded.experiment(load={"full": {"users": 64}}, windows={"measure": "30s"}, expected=None)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 
-PLANNED = recorded.experiment(load={"model": "closed", "users": 64}, expected=None)
+PLANNED = recorded.experiment(load={"full": {"users": 64}}, expected=None)
 
 #: The throughput of a variant with so many users.
 Throughput = Callable[[int], float]

@@ -13,10 +13,9 @@ from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 LEAST: dict[str, Any] = {
     "name": "mine",
-    "description": "With nothing but what has no default.",
-    "request": {"path": "/thread", "query": {"duration": "1s"}},
-    "load": {"model": "closed", "users": 10},
-    "variants": ["platform", "virtual"],
+    "service": "sample",
+    "requests": [{"path": "/thread", "query": {"duration": "1s"}}],
+    "load": {"full": {"users": 10}},
 }
 
 
@@ -52,9 +51,9 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
         "windows": {
             "warmup_users": 50,
             "warmup_query": None,
-            "warmup_load": 2000,
-            "warmup_cycles": 2,
-            "warmup_requests": 0,
+            "warmup_load": 3000,
+            "warmup_cycles": 1,
+            "warmup_requests": 3000,
             "single_user_phase": 9000,
             "ramp_up": 1000,
             "measure": 5000,
@@ -68,7 +67,7 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
 
 
 def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> None:
-    changed = LEAST | {"load": {"model": "open", "rate": 2.5, "users": 40}}
+    changed = LEAST | {"load": {"typical": {"rate": "2.5/s", "users": 40}}}
     changed |= {"windows": {"warmup_query": {}, "warmup_load": "1.5s", "measure": "2m"}, "max_response": "500ms"}
     document = json.loads(normalised.as_json(Experiment.model_validate(changed)))
     assert document["load"] == {"model": "open", "users": 40, "rate": 2.5, "gaps": "exponential"}
@@ -78,7 +77,7 @@ def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> N
 
 
 def test_a_drawn_think_time_is_its_mean_and_that_it_is_drawn() -> None:
-    changed = LEAST | {"load": {"model": "closed", "users": 10, "think_time": "exp(250ms)"}}
+    changed = LEAST | {"load": {"full": {"users": 10, "think_time": "exp(250ms)"}}}
     load = json.loads(normalised.as_json(Experiment.model_validate(changed)))["load"]
     assert (load["think_time"], load["is_think_time_exponential"]) == (250, True)
 
@@ -94,4 +93,6 @@ def test_no_experiment_repeats_a_default(name: str) -> None:
     written = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     loaded = Experiment.model_validate(written)
     least = {"$schema": written["$schema"], **loaded.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+    if "rate" in least["load"].get("typical", {}):
+        assert least["load"].pop("full") == "none", "the default beside a rate"
     assert written == least

@@ -11,6 +11,7 @@ from tests.support import recorded
 from vtlab.analysis.validity import overload
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
+from vtlab.model.load import OpenLoad
 from vtlab.model.records import InFlight, Trial
 from vtlab.planning import open_windows, round_pacing
 from vtlab.planning.load_call import CallPacing
@@ -32,7 +33,7 @@ def test_a_warm_up_without_answers_changes_nothing() -> None:
 
 def with_windows(measure: str, gaps: str = "exponential", rate: float = 150) -> Experiment:
     windows = {**OPEN.document()["windows"], "measure": measure}
-    return recorded.arrivals(load={"model": "open", "rate": rate, "users": 4500, "gaps": gaps}, windows=windows)
+    return recorded.arrivals(load={"typical": {"rate": rate, "users": 4500, "gaps": gaps}}, windows=windows)
 
 
 def test_a_window_is_long_enough_to_show_an_overload_of_5_percent() -> None:
@@ -129,7 +130,7 @@ class Simulated:
         return [self._trial(planted, draw) for _ in range(count)]
 
     def _trial(self, planted: Trial, draw: np.random.Generator) -> Trial:
-        rate = self.experiment.load.rate if self.experiment.load.model == "open" else 0.0
+        rate = self.experiment.load.rate if isinstance(self.experiment.load, OpenLoad) else 0.0
         due = np.cumsum(draw.exponential(1 / rate, round(1.5 * rate * self._end)))
         due = due[due < self._end]
         answered = np.empty(len(due))

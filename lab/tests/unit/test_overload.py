@@ -85,7 +85,7 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
 def test_five_per_cent_too_much_load_is_an_overload() -> None:
     # 210 a second on 200 threads of 1 s for 150·√(2·1/210) = 15 s, nothing dropped: 150 are added; 32 are
     # allowed, and 70 by chance.
-    exp = recorded.arrivals(load={"model": "open", "rate": 210, "users": 4500}, windows={"measure": "15s"})
+    exp = recorded.arrivals(load={"typical": {"rate": 210, "users": 4500}}, windows={"measure": "15s"})
     in_flight = InFlight(start=250, end=400)
     trial = arriving(window=15, in_flight=in_flight, latency=recorded.latency(3000, 1.3))
     assert overload.growth(trial, exp) == pytest.approx(10)

@@ -38,7 +38,7 @@ def test_progress_says_that_open_load_may_take_longer() -> None:
 
 def test_the_first_block_has_more_than_its_trials() -> None:
     windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
-    rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+    rounds = {"full": {"users": 1000, "round": {"platform": "5s", "virtual": "1s"}}}
     run = replace(recorded.run(experiment=recorded.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
     # Alone, light load, and a trial of platform.
     assert extra_phase_seconds(run) == pytest.approx(

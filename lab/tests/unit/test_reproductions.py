@@ -92,7 +92,7 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
     large = {e.name: e for e in experiments_of(["002", "000"], as_published=True)}
     assert [large[name].load.users for name in ("db-no-sleep", "db-slow-query")] == [2000, 250]
     assert large["blocking-5s"].windows.measure == "100s"
-    assert large["db-slow-query"].request == next(e for e in short if e.name == "db-slow-query").request
+    assert large["db-slow-query"].requests == next(e for e in short if e.name == "db-slow-query").requests
 
 
 def test_a_publication_goes_by_its_name_or_its_number() -> None:
@@ -161,21 +161,21 @@ def test_where_the_experiment_expects_nothing_the_bound_stands_there() -> None:
 
 def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     request = {"path": "/thread", "query": {"duration": "9s"}}
-    other = published(sizes={"request": request})
+    other = published(sizes={"requests": [request]})
     (_, virtual) = reproduced_variants([recorded.analysed(recorded.run(publication=other))])
     assert (virtual.published, virtual.published_throughput) == ("1.25 ms each (other size)", None)
     assert 'class="published"' not in html.render([recorded.analysed(recorded.run(publication=other, blocks=1))])
     ours = recorded.experiment()
-    unhurried = published(sizes={"load": {"model": "closed", "users": 9, "think_time": "1s"}})
+    unhurried = published(sizes={"load": {"full": {"users": 9, "think_time": "1s"}}})
     assert not unhurried.is_published_size(ours)
-    assert published(sizes={"load": {"model": "closed", "users": 9}}).is_published_size(ours)
-    same = ours.model_copy(update={"request": other.in_published_size(ours).request})
+    assert published(sizes={"load": {"full": {"users": 9}}}).is_published_size(ours)
+    same = ours.model_copy(update={"requests": other.in_published_size(ours).requests})
     (_, virtual) = reproduced_variants([recorded.analysed(recorded.run(experiment=same, publication=other))])
     assert virtual.published_throughput == 800
 
 
 def test_the_bound_of_a_single_user_is_not_expected() -> None:
-    alone = {"model": "closed", "users": 1, "think_time": "0s"}
+    alone = {"full": {"users": 1, "think_time": "0s"}}
     a = recorded.analysed(recorded.run(experiment=recorded.experiment(expected=None), publication=published()))
     held = a.verdict.variants["virtual"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": "load", "bound": 17.0})

@@ -18,7 +18,7 @@ from vtlab.planning.load_call import CallPacing
 
 
 def closed(users: int, window: str = "10s", **changes: Any) -> Experiment:
-    load = {"model": "closed", "users": users, **changes}
+    load = {"full": {"users": users, **changes}}
     return recorded.experiment(load=load, windows={"warmup_load": "2s", "measure": window}, expected=None)
 
 
@@ -120,10 +120,10 @@ def test_fewer_users_than_in_the_trials_tell_no_round() -> None:
 
 
 def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
-    paced = recorded.experiment(load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}})
+    paced = recorded.experiment(load={"full": {"users": 1000, "round": {"platform": "5s", "virtual": "1s"}}})
     assert (round_pacing.gives_up(paced, "platform"), round_pacing.gives_up(paced, "virtual")) == (True, False)
     # Where no round is known, the warm-up tells how long an answer takes.
-    unknown = recorded.experiment(load={"model": "closed", "users": 1000})
+    unknown = recorded.experiment(load={"full": {"users": 1000}})
     cycle = recorded.trial("virtual", "warmup", users=1000)
     slow, quick = (
         cycle.model_copy(update={"latency": cycle.latency.model_copy(update={"max": most})}) for most in (2.5, 1.5)

@@ -1,8 +1,7 @@
-"""Services: which one an experiment names, what a file of one may say, and which build would start."""
+"""Services: which one an experiment names, what may be said of it, and which build would start."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.support import recorded
-from tests.support.experiments import stub
+from tests.support.experiments import service_file, stub
 from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.process_ledger import Ledger
-from vtlab.model import experiment_files, service
+from vtlab.model import experiment_files
+from vtlab.model.service import Service
 from vtlab.services import builds, process, sample
 from vtlab.services.resolve import resolve_service
 
@@ -23,10 +23,9 @@ SAMPLE = sample.service()
 LEAST: dict[str, Any] = {"name": "mine", "command": ["./serve"], "readiness": "/ready", "metrics": "/metrics"}
 
 
-def file(folder: Path, **changes: Any) -> Path:
-    path = folder / "mine.json"
-    path.write_text(json.dumps({k: v for k, v in {**LEAST, **changes}.items() if v is not None}), encoding="utf-8")
-    return path
+def mine(folder: Path, **changes: Any) -> Service:
+    """Returns a service as a file in that folder describes it."""
+    return Service.model_validate({**LEAST, **changes}).with_absolute_paths(folder)
 
 
 def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,44 +47,57 @@ def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path, monk
 def test_an_experiment_measures_the_sample_application_unless_it_names_another() -> None:
     plain = recorded.experiment()
     assert resolve_service(plain) == SAMPLE
-    assert resolve_service(plain.model_copy(update={"service": "sample"})) == SAMPLE
     assert resolve_service(stub()).name == "stub"
-    with pytest.raises(BadInput, match="unknown service 'other'"):
-        resolve_service(plain.model_copy(update={"service": "other"}))
 
 
-def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: Path) -> None:
-    file(tmp_path, directory="bin")
-    named = tmp_path / "e.json"
-    document = recorded.experiment().document() | {"name": "e", "service": "mine.json"}
-    named.write_text(json.dumps(document), encoding="utf-8")
-    loaded = resolve_service(experiment_files.load(str(named), tmp_path))
-    assert (loaded.name, loaded.directory) == ("mine", str(tmp_path / "bin"))
+def test_paths_of_a_service_start_at_the_folder_of_its_file(tmp_path: Path) -> None:
+    file = service_file(tmp_path, {**LEAST, "directory": "bin", "java": "jdk"})
+    loaded = resolve_service(experiment_files.load(str(file), tmp_path))
+    assert (loaded.name, loaded.directory, loaded.java) == ("mine", str(tmp_path / "bin"), str(tmp_path / "jdk"))
+
+
+@pytest.mark.parametrize(
+    ("service", "name"),
+    [
+        ({"jar": "target/shop-1.4.jar"}, "shop"),
+        ({"jar": "Order_Service-2.0.0-SNAPSHOT.jar"}, "order-service"),
+        ({"jar": "3d-shop.jar"}, "service-3d-shop"),
+        ({"jar": "42.jar"}, "service-42"),
+        ({"jar": "….jar"}, "service"),
+        ({"deployment": "orders.v2"}, "orders-v2"),
+        ({"image": "registry:5000/team/cart:2.1@sha256:0"}, "cart"),
+        ({"command": ["./bin/serve", "--fast"]}, "serve"),
+        ({"name": "till", "jar": "shop.jar"}, "till"),
+    ],
+)
+def test_a_service_without_a_name_has_that_of_what_is_started(service: dict[str, Any], name: str) -> None:
+    assert Service.model_validate(service).name == name
+
+
+@pytest.mark.parametrize(
+    ("java", "version", "home"), [(21, 21, None), ("21", 21, None), ("/opt/jdk", None, "/opt/jdk"), (None, None, None)]
+)
+def test_a_jdk_is_named_by_its_directory_or_by_its_major_version(
+    java: int | str | None, version: int | None, home: str | None
+) -> None:
+    service = Service(name="shop", jar="shop.jar", java=java)
+    assert (service.java_version, service.java_home) == (version, home)
 
 
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
-        ({"command": None}, "one of jar, command, image, deployment is needed"),
+        ({"command": None}, "service: one of jar, deployment, image, command is needed"),
         ({"jar": "a.jar"}, "jar and command exclude each other"),
         ({"image": "a:1", "deployment": "a"}, "image and deployment exclude each other"),
-        ({"readiness": "ready"}, "readiness: String should match"),
-        ({"prot": 8080}, "prot: Extra inputs are not permitted"),
-        ({"meters": ["all"]}, "meters.0: Input should be"),
+        ({"readiness": "ready"}, "service.readiness: String should match"),
+        ({"prot": 8080}, "service.prot: unknown key"),
+        ({"meters": ["all"]}, "service.meters.0: Input should be"),
     ],
 )
-def test_a_wrong_file_of_a_service_is_bad_input(changes: dict[str, Any], wrong: str, tmp_path: Path) -> None:
+def test_a_wrong_service_is_bad_input(changes: dict[str, Any], wrong: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=wrong):
-        service.load(file(tmp_path, **changes))
-
-
-def test_a_service_may_be_described_in_yaml(tmp_path: Path) -> None:
-    path = tmp_path / "shop.yaml"
-    path.write_text("name: shop\ndeployment: shop\nreadiness: /\nmetrics: /metrics\n", encoding="utf-8")
-    assert service.load(path).deployment == "shop"
-    path.write_text("name: [\n", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"shop\.yaml: not valid YAML: .* at line 2"):
-        service.load(path)
+        experiment_files.load(str(service_file(tmp_path, {**LEAST, **changes})), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -104,20 +116,20 @@ def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_flags(
     properties = {"platform": {"threads": "platform", "jvm_flags": of_variant}}
     planned = recorded.experiment(properties=properties)
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
-    mine = service.load(file(tmp_path, command=None, jar="a.jar", jvm_flags=flags))
+    service = mine(tmp_path, command=None, jar="a.jar", jvm_flags=flags)
     with Ledger(tmp_path) as ledger:
-        launched = process.Launch(mine, planned, {"platform": java}, ledger, tmp_path, "1-1", True)
+        launched = process.Launch(service, planned, {"platform": java}, ledger, tmp_path, "1-1", True)
         command = launched.command("platform")
         assert launched.processors("platform") == expected
     assert [word for word in command if "ActiveProcessorCount" in word][-1] == f"-XX:ActiveProcessorCount={expected}"
-    assert process.jvm_flags(mine, None, None, 1.5)[-1] == (flags or ["-XX:ActiveProcessorCount=2"])[-1]
+    assert process.jvm_flags(service, None, None, 1.5)[-1] == (flags or ["-XX:ActiveProcessorCount=2"])[-1]
 
 
 def test_a_service_without_a_way_to_be_told_of_a_companion_is_refused(tmp_path: Path) -> None:
-    mine = service.load(file(tmp_path, companions={"downstream": {"OTHER": "{url}/api"}}))
-    assert mine.companion_environment("downstream", url="http://h") == {"OTHER": "http://h/api"}
+    service = mine(tmp_path, companions={"downstream": {"OTHER": "{url}/api"}})
+    assert service.companion_environment("downstream", url="http://h") == {"OTHER": "http://h/api"}
     with pytest.raises(BadInput, match="does not say how a variant is told where its database is"):
-        mine.companion_environment("database", url="", user="", password="")
+        service.companion_environment("database", url="", user="", password="")
 
 
 def test_the_sample_is_told_of_its_companions_as_spring_names_them() -> None:
@@ -131,16 +143,16 @@ def test_the_sample_is_told_of_its_companions_as_spring_names_them() -> None:
 
 
 def test_a_build_is_told_by_its_content(tmp_path: Path) -> None:
-    mine = service.load(file(tmp_path))
-    with_nothing = builds.version(mine)
+    service = mine(tmp_path)
+    with_nothing = builds.version(service)
     (tmp_path / "serve").write_text("a", encoding="utf-8")
-    built = builds.version(mine)
+    built = builds.version(service)
     assert built != with_nothing
     assert built.startswith("mine (")
-    jar = mine.model_copy(update={"command": None, "jar": "absent.jar"})
+    jar = service.model_copy(update={"command": None, "jar": "absent.jar"})
     with pytest.raises(PrerequisiteMissing, match="the service mine cannot be read"):
         builds.version(jar)
-    image = mine.model_copy(update={"command": None, "image": "registry/mine"})
+    image = service.model_copy(update={"command": None, "image": "registry/mine"})
     with pytest.raises(BadInput, match="runs in a cluster only"):
         builds.version(image)
 
@@ -149,16 +161,16 @@ def launch(tmp_path: Path, ledger: Ledger, **changes: Any) -> process.Launch:
     planned = recorded.experiment().model_copy(update={"settings": {"A": "experiment", "SERVER_PORT": "1"}})
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     javas = dict.fromkeys(planned.variants, java)
-    mine = service.load(file(tmp_path, **changes))
-    return process.Launch(mine, planned, javas, ledger, tmp_path, "1-1", False, companions={"URL": "jdbc:"})
+    return process.Launch(
+        mine(tmp_path, **changes), planned, javas, ledger, tmp_path, "1-1", False, companions={"URL": "jdbc:"}
+    )
 
 
 def test_the_environment_of_a_variant(tmp_path: Path) -> None:
     """The service's own, then the experiment's, then what makes the variant; ports and companions come last."""
     with Ledger(tmp_path) as ledger:
-        made = launch(
-            tmp_path, ledger, environment={"A": "service", "B": "service"}, variants={"virtual": {"C": "virtual"}}
-        )
+        by_threads = {"virtual": {"C": "virtual"}}
+        made = launch(tmp_path, ledger, settings={"A": "service", "B": "service"}, settings_by_threads=by_threads)
         virtual, platform = (made.environment(name, 5, 6) for name in ("virtual", "platform"))
     assert (virtual["A"], virtual["B"], virtual["C"], virtual["URL"]) == ("experiment", "service", "virtual", "jdbc:")
     assert (virtual["SERVER_PORT"], virtual["MANAGEMENT_SERVER_PORT"]) == ("5", "6")

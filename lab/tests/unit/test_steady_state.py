@@ -98,10 +98,11 @@ def test_too_few_or_unmeasured_cycles_are_no_steady_state() -> None:
 
 BLOCKING = recorded.experiment(
     load={
-        "model": "closed",
-        "users": 1000,
-        "round": {"platform": "5s", "virtual": "1s"},
-        "service_time": {"platform": "1s"},
+        "full": {
+            "users": 1000,
+            "round": {"platform": "5s", "virtual": "1s"},
+            "service_time": {"platform": "1s"},
+        }
     }
 )
 
@@ -120,9 +121,9 @@ BLOCKING = recorded.experiment(
 def test_the_load_allows_so_many_requests_at_most(variant: str, users: int, most: float | None) -> None:
     trial = recorded.trial(variant, users=users)
     assert load_bound.most_throughput(trial, BLOCKING) == most
-    unknown = recorded.experiment(load={"model": "closed", "users": 1000})
+    unknown = recorded.experiment(load={"full": {"users": 1000}})
     assert load_bound.most_throughput(trial, unknown) is None
-    waiting = recorded.experiment(load={**BLOCKING.load.model_dump(), "think_time": "1s"})
+    waiting = recorded.experiment(load={"full": {**BLOCKING.load.model_dump(), "think_time": "1s"}})
     assert load_bound.most_throughput(trial, waiting) == (most if users == 1000 else None)
 
 
@@ -179,7 +180,8 @@ GIVES_UP = {"wait_for_answers": False, "trials": 1}
 def test_one_cycle_is_expected_where_the_load_is_known_to_bound_it(
     load: dict[str, Any], windows: dict[str, Any], is_known: bool
 ) -> None:
-    exp = recorded.experiment(load=BLOCKING.load.model_dump() | load, windows=BLOCKING.windows.model_dump() | windows)
+    full, lengths = BLOCKING.load.model_dump() | load, BLOCKING.windows.model_dump() | windows
+    exp = recorded.experiment(load={"full": full}, windows=lengths)
     expected = [steady_state.expected_cycles(exp, is_raised) for is_raised in (True, False)]
     assert expected == ([1, 1] if is_known else [2, 3])
     assert steady_state.expected_cycles(recorded.arrivals(), True) == 2

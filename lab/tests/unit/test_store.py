@@ -13,8 +13,9 @@ import jsonschema
 import pytest
 
 from tests.support import recorded
+from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment_files, normalised
+from vtlab.model import documents, experiment_files, normalised
 from vtlab.model.run import Run
 from vtlab.runs import store
 
@@ -205,7 +206,7 @@ def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_every_experiment_validates_against_model_and_schema(name: str) -> None:
-    schema = json.loads((EXPERIMENTS / "experiment.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((shipped.ROOT / documents.SCHEMA).read_text(encoding="utf-8"))
     document = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(document)
     assert experiment_files.load(name, EXPERIMENTS).name == name

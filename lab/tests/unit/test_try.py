@@ -9,13 +9,12 @@ import pytest
 from rich.console import Console
 
 from tests.support import recorded
-from vtlab.commands import try_
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
+from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import RunFacts
-from vtlab.model.service_file import RequestLines, TryInput
-from vtlab.planning import try_experiment
-from vtlab.runs import facts, store
+from vtlab.planning.planned_runs import PlannedRun
+from vtlab.runs import begin, facts, store
 from vtlab.runs.create import Prepared, Searched, create_searched_run, prepare
 from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
@@ -59,15 +58,16 @@ def test_what_a_search_found_out_is_not_collected_again_for_its_run(
 ) -> None:
     asked: list[str | None] = []
 
-    def collect(_: object, __: object, ___: object, java_home: str | None) -> RunFacts:
-        asked.append(java_home)
+    def collect(experiment: Experiment, *_: object) -> RunFacts:
+        asked.append(experiment.java_home)
         return FACTS
 
     monkeypatch.setattr(facts, "collect", collect)
-    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True, java_home="/opt/jdk")
-    prepared = prepare(EXPERIMENT, options)
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    shop = recorded.experiment(service={"jar": "shop.jar", "java": "/opt/jdk"})
+    prepared = prepare(shop, options)
     found = curve("levelled off", "", ("platform", 1, 9, 0), ("virtual", 1, 9, 0))
-    create_searched_run(EXPERIMENT, options, Searched(tmp_path / "shop", found, prepared))
+    create_searched_run(PlannedRun("shop", shop), options, Searched(tmp_path / "shop", found, prepared))
     manifest = store.read(tmp_path / "shop").manifest
     assert (asked, manifest.curve, manifest.jvm_flags) == (["/opt/jdk"], found, FACTS.jvm_flags)
 
@@ -86,13 +86,12 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     def interrupted(*_: Any, **__: Any) -> Path:
         raise Interrupted("interrupted by SIGINT")
 
-    monkeypatch.setattr(try_experiment, "experiment_of", lambda _: EXPERIMENT)
-    monkeypatch.setattr(try_, "prepare", lambda *_: Prepared(FACTS, None))
-    monkeypatch.setattr(try_, "measure_curve", searched)
-    monkeypatch.setattr(try_, "create_searched_run", interrupted)
+    monkeypatch.setattr(begin, "prepare", lambda *_: Prepared(FACTS, None))
+    monkeypatch.setattr(begin, "measure_curve", searched)
+    monkeypatch.setattr(begin, "create_searched_run", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Console(quiet=True))
+        begin.begin_run(PlannedRun("shop", recorded.experiment(load={"full": "auto"})), options, Console(quiet=True))
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()

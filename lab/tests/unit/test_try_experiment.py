@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import jars
-from tests.support.experiments import STUB_SERVICE
+from tests.support.experiments import service_file, stub_service
 from tests.unit.conftest import JDK
-from vtlab.commands.options import variable_names
+from vtlab.commands.options import load_options, variable_names
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
 from vtlab.host.process_ledger import Ledger
+from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
 from vtlab.model.experiment_files import load, parse
 from vtlab.model.load import ClosedLoad, OpenLoad
-from vtlab.model.service import Service
-from vtlab.model.service_file import RequestLines, TryOptions, of_call
-from vtlab.planning import planned_runs, try_experiment
+from vtlab.model.service import Need, Service
+from vtlab.planning import planned_runs, remarks
+from vtlab.planning.shipped_experiments import of_service
 from vtlab.runs import facts, store
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
@@ -38,42 +40,32 @@ QUOTED="two words"
 """
 
 
-@pytest.mark.parametrize(
-    ("jar", "name"),
-    [
-        ("shop-1.4.jar", "shop"),
-        ("shop.jar", "shop"),
-        ("Order_Service-2.0.0-SNAPSHOT.jar", "order-service"),
-        ("spring-petclinic-3.5.0-SNAPSHOT.jar", "spring-petclinic"),
-        ("3d-shop.jar", "service-3d-shop"),
-        ("42.jar", "service-42"),
-        ("….jar", "service"),
-    ],
-)
-def test_a_service_is_named_as_its_jar_without_the_version(jar: str, name: str) -> None:
-    assert from_jar.name_of(Path(jar)) == name
+def completed(jar: Path, needs: Sequence[Need] = (), **keys: Any) -> Service:
+    """Returns the service of that jar, with what the jar says of it."""
+    service = Service.model_validate({"jar": jar.name, "directory": str(jar.parent), **keys})
+    return from_jar.completed(service, list(needs), JDK)
 
 
 def test_the_flags_of_production_stay_and_a_jvm_without_memory_ends(tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "shop-1.4.jar")
-    assert from_jar.service_from_jar(jar, JDK).jvm_flags == ["-XX:+ExitOnOutOfMemoryError"]
-    with_flags = from_jar.service_from_jar(jar, JDK, ["-Xmx512m", "-XX:+UseZGC"])
+    assert completed(jar).jvm_flags == ["-XX:+ExitOnOutOfMemoryError"]
+    with_flags = completed(jar, jvm_flags=["-Xmx512m", "-XX:+UseZGC"])
     assert with_flags.jvm_flags == ["-Xmx512m", "-XX:+UseZGC", "-XX:+ExitOnOutOfMemoryError"]
     dumps = ["-XX:+HeapDumpOnOutOfMemoryError"]
-    assert from_jar.service_from_jar(jar, JDK, dumps).jvm_flags == dumps, "it says itself what happens then"
+    assert completed(jar, jvm_flags=dumps).jvm_flags == dumps, "it says itself what happens then"
 
 
 def test_what_a_jar_has_decides_meters_and_readiness(tmp_path: Path) -> None:
-    plain = from_jar.service_from_jar(jars.service(tmp_path / "a.jar"), JDK)
+    plain = completed(jars.service(tmp_path / "a.jar"))
     assert (plain.meters, plain.readiness) == (["jvm", "process", "cgroup", "tomcat"], "/")
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
-    jetty = from_jar.service_from_jar(jars.service(tmp_path / "b.jar", actuator, server=jars.JETTY), JDK)
+    jetty = completed(jars.service(tmp_path / "b.jar", actuator, server=jars.JETTY))
     assert (jetty.meters, jetty.readiness) == (
         ["jvm", "process", "cgroup", "jetty"],
         "/actuator/health/liveness",
     )
-    assert plain.environment == {}
-    assert jetty.environment == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
+    assert plain.settings == {}
+    assert jetty.settings == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
     for service in (plain, jetty):
         assert (service.agent, service.directory, service.jar_path) == (
             True,
@@ -90,7 +82,7 @@ def service(folder: Path, **changes: Any) -> Service:
 def test_environment_comes_from_vtlabs_own_and_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prod.env").write_text(LINES.replace(" = ", "="), encoding="utf-8")
     monkeypatch.setenv("PLAIN", "of vtlab")
-    given = private_environment(service(tmp_path, environment_from=["PLAIN"], environment_file="prod.env"))
+    given = private_environment(service(tmp_path, env=["PLAIN"], env_file="prod.env"))
     assert given == {"TOKEN": SECRET, "PLAIN": "of vtlab", "QUOTED": "two words"}
 
 
@@ -98,18 +90,18 @@ def test_a_value_in_the_call_is_the_services_alone(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(variables, "_by_option", {})
     monkeypatch.setenv("JAVA_HOME", "/of/vtlab")
     assert variable_names(["JAVA_HOME=/of/the/service", "PLAIN"]) == ["JAVA_HOME", "PLAIN"]
-    given = private_environment(service(tmp_path, environment_from=["JAVA_HOME"]))
+    given = private_environment(service(tmp_path, env=["JAVA_HOME"]))
     assert (given, os.environ["JAVA_HOME"]) == ({"JAVA_HOME": "/of/the/service"}, "/of/vtlab")
 
 
 def test_what_is_missing_or_no_line_is_named_without_a_value(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteMissing, match="the service shop needs NOT_SET, ALSO_NOT, which vtlab's environ"):
-        private_environment(service(tmp_path, environment_from=["NOT_SET", "ALSO_NOT"]))
+        private_environment(service(tmp_path, env=["NOT_SET", "ALSO_NOT"]))
     with pytest.raises(PrerequisiteMissing, match=r"cannot read the environment file .*gone\.env"):
-        private_environment(service(tmp_path, environment_file="gone.env"))
+        private_environment(service(tmp_path, env_file="gone.env"))
     (tmp_path / "prod.env").write_text(f"OK=1\n{SECRET}\n", encoding="utf-8")
     with pytest.raises(BadInput, match=r"prod.env, line 2: not NAME=VALUE") as caught:
-        private_environment(service(tmp_path, environment_file="prod.env"))
+        private_environment(service(tmp_path, env_file="prod.env"))
     assert SECRET not in str(caught.value)
 
 
@@ -119,16 +111,10 @@ def test_no_record_and_no_command_line_has_a_value(
     (tmp_path / "prod.env").write_text(f"PASSWORD={SECRET}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["vtlab", "try", "shop.jar", "GET /", "--env", f"TOKEN={SECRET}", "--rate", "9"])
     monkeypatch.setattr(variables, "_by_option", {})
-    call = of_call(
-        jars.service(tmp_path / "shop.jar"),
-        RequestLines(["GET /"]),
-        TryOptions(
-            rate=9,
-            environment_from=variable_names([f"TOKEN={SECRET}"]),
-            environment_file=tmp_path / "prod.env",
-        ),
+    jar = jars.service(tmp_path / "shop.jar")
+    experiment = experiment_of(
+        jar, "GET /", rate=9.0, env=variable_names([f"TOKEN={SECRET}"]), env_file=str(tmp_path / "prod.env")
     )
-    experiment = try_experiment.experiment_of(call)
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
     folder = create_runs([planned_runs.PlannedRun("shop", experiment)], options, "shop")
     assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
@@ -162,69 +148,100 @@ def test_the_call_in_a_manifest_has_no_value_of_a_variable(
     assert facts.command() == f"vtlab try a.jar {kept}"
 
 
-def experiment_of(jar: Path, *requests: str, **options: Any) -> Experiment:
-    return try_experiment.experiment_of(of_call(jar, RequestLines(requests), TryOptions(**options)))
+KEYS = {
+    "cpu": "limits.cpu",
+    "memory": "limits.memory",
+    "jvm": "service.jvm_flags",
+    "java": "service.java",
+    "env": "service.env",
+    "env_file": "service.env_file",
+    "reset": "reset",
+    "needs": "needs",
+    "variant": "variants",
+}
+
+
+def given(*requests: str, **options: Any) -> list[Option]:
+    """Returns the options of a call."""
+    load = [options.pop(name, None) for name in ("users", "rate", "think")]
+    more = [Option(f"--{name}", KEYS[name], value) for name, value in options.items()]
+    return [Option("REQUEST", "requests", list(requests)), *load_options(*load), *more]
+
+
+def experiment_of(service: Path, *requests: str, **options: Any) -> Experiment:
+    return of_service(service, given(*requests, **options))
 
 
 def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> None:
     jar = jars.service(tmp_path / "shop-1.4.jar")
-    closed = experiment_of(jar, "GET /a", 'POST /b {"c": 1}', users=40, think_time="1s")
+    closed = experiment_of(jar, "GET /a", 'POST /b {"c": 1}', users=40, think="1s")
     assert isinstance(closed.load, ClosedLoad)
     assert (closed.name, closed.load.users, closed.load.think_time) == ("shop", 40, "1s")
+    assert closed.description == "shop-1.4.jar: GET /a (weight 1); POST /b (weight 1)"
     assert (closed.limits.cpu, closed.limits.memory, closed.limits.heap) == (1, "1Gi", None)
     stored = parse(json.dumps(closed.document()), "there")
     assert stored.limits.heap is None, "the blocks have the heap that the JVM chooses, too"
-    assert [request.line for request in closed.workload.requests] == ["GET /a", "POST /b"]
-    assert try_experiment.writing_remarks(closed)[0].startswith("POST /b may change what the service stores")
-    reset = experiment_of(jar, "POST /b", between="POST /reset")
-    assert (reset.between, try_experiment.writing_remarks(reset)) == ("POST /reset", [])
-    rated = experiment_of(jar, "GET /a", rate=300)
+    assert [request.line for request in closed.requests] == ["GET /a", "POST /b"]
+    assert remarks.writing_remarks(closed)[0].startswith("POST /b may change what the service stores")
+    reset = experiment_of(jar, "POST /b", reset="POST /reset")
+    assert (reset.reset, remarks.writing_remarks(reset)) == ("POST /reset", [])
+    rated = experiment_of(jar, "GET /a", rate=300.0)
     assert isinstance(rated.load, OpenLoad)
     assert rated.load.users >= rated.load.least_users(rated.max_response)
-    assert try_experiment.writing_remarks(rated) == []
-    more = experiment_of(jar, "GET /a", java="25", variants=["platform-1000"])
+    assert remarks.writing_remarks(rated) == []
+    more = experiment_of(jar, "GET /a", java="25", variant=["platform-1000"])
     assert more.variants == ["platform", "virtual", "platform-1000"]
     assert [more.properties_of(name).java for name in more.variants] == [25, 25, 25]
 
 
 @pytest.mark.parametrize(
-    ("requests", "given", "words"),
+    ("requests", "options", "words"),
     [
-        ([], {}, r"what is to be asked of shop\.jar\?"),
-        (["FETCH /a"], {}, "does not begin with a method"),
+        (["FETCH /a"], {}, "^REQUEST: 'FETCH /a' does not begin with a method"),
         (["GET http://localhost:8080/a"], {}, "has a whole address"),
         (["GET /owners/{id}"], {}, r"uses \{id\}, and the workload has no data"),
-        (["GET /a"], {"think_time": "soon"}, "think_time: "),
-        (["GET /a"], {"memory": "a lot"}, "memory: "),
-        (["GET /a"], {"users": -1}, "users: "),
-        (["GET /a"], {"users": 0}, "users: "),
-        (["GET /a"], {"rate": -1.0}, "rate: "),
-        (["GET /a"], {"users": 5, "rate": 9.0}, "users and rate exclude each other"),
-        (["GET /a"], {"database": True}, "has no driver for MariaDB"),
+        (["GET /a"], {"think": "soon"}, "^--think: not a duration: write it as 500ms"),
+        (["GET /a"], {"memory": "a lot"}, "^--memory: not a memory size"),
+        (["GET /a"], {"users": -1}, "^--users: Input should be greater than 0"),
+        (["GET /a"], {"users": 0}, "^--users: "),
+        (["GET /a"], {"rate": -1.0}, "^--rate: "),
+        (["GET /a"], {"rate": 9.0, "think": "1s"}, "--think with --rate: an arrival waits for no answer"),
+        (["GET /a"], {"needs": ["database"]}, "has no driver for MariaDB"),
+        (["GET /a"], {"variant": ["turbo"]}, "unknown variant 'turbo': known are platform"),
+        (["GET /a"], {"variant": ["turbo=1"]}, "variant turbo=1: no such variant"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_bad_input(
-    requests: list[str], given: dict[str, Any], words: str, tmp_path: Path, invented_tools: Path
+    requests: list[str], options: dict[str, Any], words: str, tmp_path: Path, invented_tools: Path
 ) -> None:
     with pytest.raises(BadInput, match=words) as caught:
-        experiment_of(jars.service(tmp_path / "shop.jar"), *requests, **given)
+        experiment_of(jars.service(tmp_path / "shop.jar"), *requests, **options)
     assert caught.value.fix
 
 
+def test_a_call_without_a_request_and_one_with_two_loads_are_not_measured(tmp_path: Path, invented_tools: Path) -> None:
+    jar = jars.service(tmp_path / "shop.jar")
+    with pytest.raises(BadInput, match="shop: no request given"):
+        experiment_of(jar).refuse_unmeasurable()
+    with pytest.raises(BadInput, match=r"shop: load\.typical beside load\.full is not measured yet"):
+        experiment_of(jar, "GET /a", users=5, rate=9.0).refuse_unmeasurable()
+
+
 FILE = """
-service: target/shop-1.4.jar
+service:
+  jar: target/shop-1.4.jar
+  jvm_flags: [-Xmx512m]
+  started_before: {command: docker compose up db, port: 5432}
+  env: {SPRING_PROFILES_ACTIVE: load, API_KEY: hunter2-not-for-records}
 requests:
   - GET /owners/{id}
   - POST /visits: {body: {pet: "{id}"}, headers: {Authorization: "Bearer {token}"}, expect: {status: 201}, weight: 0.2}
 data: owners.csv
 login: {POST: /login, body: {user: "{user}", password: "{env.SHOP_PASSWORD}"}, capture: {token: $.token}}
-load: {users: auto, think: 500ms}
-service_needs: {command: docker compose up db, port: 5432}
-between: POST /test/reset
-env: {SPRING_PROFILES_ACTIVE: load, API_KEY: hunter2-not-for-records}
+load: {full: {users: auto, think_time: 500ms}}
+reset: POST /test/reset
 limits: {cpu: 2, memory: 2Gi}
-jvm: [-Xmx512m]
-with: [platform-1000]
+variants: [platform, virtual, platform-1000]
 """
 
 
@@ -236,91 +253,110 @@ def shop(folder: Path, text: str = FILE, **libraries: str) -> Path:
     return folder / "shop.yaml"
 
 
-def of_file(path: Path, **options: Any) -> Experiment:
-    return try_experiment.experiment_of(of_call(path, RequestLines(), TryOptions(**options)))
-
-
-def test_a_small_file_makes_the_experiment_of_the_same_call(tmp_path: Path, invented_tools: Path) -> None:
+def test_a_file_makes_the_experiment_of_the_same_call(tmp_path: Path, invented_tools: Path) -> None:
     file = shop(tmp_path)
-    experiment = of_file(file)
-    assert of_call(file, RequestLines(), TryOptions()).is_searched
+    experiment = experiment_of(file)
+    assert experiment.is_searched
     service = experiment.service
     assert isinstance(service, Service)
-    assert (service.jar_path, service.environment_file) == (tmp_path / "target" / "shop-1.4.jar", str(file))
+    assert (service.jar_path, service.env_file) == (tmp_path / "target" / "shop-1.4.jar", str(file))
     assert private_environment(service) == {"SPRING_PROFILES_ACTIVE": "load", "API_KEY": SECRET}
+    assert SECRET not in repr(experiment)
     assert service.started_before is not None
     assert service.started_before.port == 5432
-    assert "-Xmx512m" in service.jvm_flags
-    assert (experiment.workload.data, experiment.workload.login) == (str(tmp_path / "owners.csv"), str(file))
-    assert [request.weight for request in experiment.workload.requests] == [1, 0.2]
+    assert service.jvm_flags == ["-Xmx512m", "-XX:+ExitOnOutOfMemoryError"]
+    assert (experiment.data, experiment.login) == (str(tmp_path / "owners.csv"), str(file))
+    assert [request.weight for request in experiment.requests] == [1, 0.2]
     assert experiment.variants == ["platform", "virtual", "platform-1000"]
-    assert (experiment.limits.cpu, experiment.limits.memory, experiment.between) == (2, "2Gi", "POST /test/reset")
+    assert (experiment.limits.cpu, experiment.limits.memory, experiment.reset) == (2, "2Gi", "POST /test/reset")
     assert isinstance(experiment.load, ClosedLoad)
     assert experiment.load.think_time == "500ms"
 
 
-def test_options_of_the_call_go_before_those_of_the_file(tmp_path: Path, invented_tools: Path) -> None:
+def test_options_of_the_call_override_the_file(tmp_path: Path, invented_tools: Path) -> None:
     file = shop(tmp_path)
-    experiment = of_file(file, rate=200.0, cpu=1.0)
-    assert (experiment.load.model, experiment.limits.cpu, experiment.limits.memory) == ("open", 1, "2Gi")
-    with pytest.raises(BadInput, match="says what is asked of the service"):
-        of_call(file, RequestLines(["GET /"]), TryOptions())
+    experiment = experiment_of(file, rate=200.0, cpu=1.0)
+    assert isinstance(experiment.load, OpenLoad)
+    assert (experiment.load.rate, experiment.limits.cpu, experiment.limits.memory) == (200, 1, "2Gi")
+    users = experiment_of(file, users=30).load
+    assert users == ClosedLoad(users=30, think_time="500ms")
+    with pytest.raises(BadInput, match=r"values in service\.env, and --env_file"):
+        experiment_of(file, env_file="/other.env")
 
 
-def test_flags_variables_and_variants_of_the_call_join_those_of_the_file(
+def test_rounds_of_a_file_do_not_hold_with_other_users(tmp_path: Path, invented_tools: Path) -> None:
+    text = FILE.replace("{users: auto,", "{users: 200, round: {platform: 5s}, service_time: {platform: 1s},")
+    file = shop(tmp_path, text)
+    own, other = experiment_of(file).load, experiment_of(file, users=50).load
+    assert isinstance(own, ClosedLoad)
+    assert own.round == {"platform": "5s"}
+    assert other == ClosedLoad(users=50, think_time="500ms")
+
+
+def test_requests_flags_variables_and_variants_of_the_call_join_those_of_the_file(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DB_PASSWORD", SECRET)
-    joined = of_file(shop(tmp_path), environment_from=["DB_PASSWORD"], jvm_flags=["-Xss1m"], variants=["pool=50"])
+    joined = experiment_of(shop(tmp_path), "GET /vets", env=["DB_PASSWORD"], jvm=["-Xss1m"], variant=["pool=50"])
     service = joined.service
     assert isinstance(service, Service)
     assert private_environment(service).keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}
     assert service.jvm_flags[:2] == ["-Xmx512m", "-Xss1m"]
     assert joined.variants == ["platform", "virtual", "platform-1000", "virtual-pool50"]
+    assert [request.line for request in joined.requests][-1] == "GET /vets"
+    with pytest.raises(BadInput, match=r"shop\.yaml: REQUEST: 'vets' does not begin with a method"):
+        experiment_of(tmp_path / "shop.yaml", "vets")
+
+
+def test_options_of_a_service_are_not_for_the_sample_application(tmp_path: Path) -> None:
+    file = tmp_path / "vtlab.yaml"
+    file.write_text("service: sample\nrequests: [GET /thread]\n", encoding="utf-8")
+    assert experiment_of(file).is_sample
+    with pytest.raises(BadInput, match="--jvm changes the service, and the lab's sample application stays as it is"):
+        experiment_of(file, jvm=["-Xss1m"])
 
 
 def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
     tmp_path: Path, invented_tools: Path
 ) -> None:
-    planned = of_file(shop(tmp_path))
+    planned = experiment_of(shop(tmp_path))
     folder = tmp_path / "results" / "20261123T000000Z-shop"
     store.create_unmeasured(folder, planned)
     text = (folder / store.EXPERIMENT).read_text(encoding="utf-8")
     assert SECRET not in text
     assert "ann" not in text
     assert load(str(folder / store.EXPERIMENT), tmp_path) == planned
-    other = folder / "other.json"
-    other.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match="name is 'shop', the file's is 'other'"):
-        load(str(other), tmp_path)
+    assert of_service(folder / store.EXPERIMENT, []) == planned, "nothing is found anew in the jar"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("service: target/shop-1.4.jar", "", "service: missing"),
-        ("between:", "betwen:", "betwen: unknown key"),
-        ("users: auto", "users: many", "load.users: "),
-        ("{users: auto, think: 500ms}", "{rate: -3}", "load.rate -3.0 is not above 0"),
-        ("{users: auto, think: 500ms}", "{rate: fast}", "could not convert string to float: 'fast'"),
+        ("  jar: target/shop-1.4.jar", "", "service: one of jar, deployment, image, command is needed"),
+        ("reset:", "rset:", "rset: unknown key"),
+        ("users: auto", "users: many", "load.full.users: "),
+        ("full: {users: auto, think_time: 500ms}", "typical: {rate: -3}", "load.typical.rate: Input should be greater"),
         ("data: owners.csv", "", r"uses \{id\}, and the workload has no data"),
         ("  - GET /owners/{id}", "  - GET /owners/{number}", r"uses \{number\}, and .*owners\.csv has no such column"),
-        ("memory: 2Gi", "memory: 2G", "limits.memory: "),
-        ("env: {", "env_file: a\nenv: {", "values in env and env_file"),
-        ("with: [platform-1000]", "with: [turbo]", "--with turbo: no such variant"),
+        ("memory: 2Gi", "memory: 2G", "limits.memory: not a memory size"),
+        ("  env: {", "  env_file: a\n  env: {", r"values in service\.env and service\.env_file"),
+        ("load, API_KEY", "5, API_KEY", r"service\.env\.SPRING_PROFILES_ACTIVE: not a variable with a text"),
+        ("platform-1000]", "turbo=1]", "variant turbo=1: no such variant"),
     ],
 )
 def test_a_wrong_file_names_its_key_and_no_value(
     old: str, new: str, words: str, tmp_path: Path, invented_tools: Path
 ) -> None:
+    assert old in FILE
     with pytest.raises(BadInput, match=words) as caught:
-        of_file(shop(tmp_path, FILE.replace(old, new)))
+        experiment_of(shop(tmp_path, FILE.replace(old, new)))
     assert SECRET not in str(caught.value)
+    assert "shop.yaml: " in caught.value.message
 
 
 def test_a_database_of_its_own_is_told_by_the_driver_that_the_jar_has(tmp_path: Path, invented_tools: Path) -> None:
-    text = FILE.replace("with: [platform-1000]", "database: mariadb")
-    experiment = of_file(shop(tmp_path, text, **{"com.mysql__mysql-connector-j": "9.1.0"}))
+    file = shop(tmp_path, f"{FILE}needs: [database]\n", **{"com.mysql__mysql-connector-j": "9.1.0"})
+    experiment = experiment_of(file, needs=["database"])
     service = experiment.service
     assert isinstance(service, Service)
     assert experiment.needs == ["database"]
@@ -331,22 +367,32 @@ def test_a_database_of_its_own_is_told_by_the_driver_that_the_jar_has(tmp_path: 
     assert environment["SPRING_DATASOURCE_URL"] == "jdbc:mysql://h:1/lab_virtual"
 
 
-def test_a_jdk_is_named_by_its_directory_or_by_its_major_version(tmp_path: Path) -> None:
-    """The variants record a version; a directory holds on this machine only."""
-    by_directory, by_version = TryOptions(java=str(tmp_path)), TryOptions(java="21")
-    assert (by_directory.java_home, by_version.java_home, TryOptions().java_home) == (str(tmp_path), None, None)
+def test_what_a_file_says_of_a_jar_is_not_replaced_by_what_the_jar_says(tmp_path: Path) -> None:
+    actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0", "com.mysql:mysql-connector-j": "9.1.0"}
+    jar = jars.service(tmp_path / "shop.jar", actuator)
+    companions = {"database": {"DB": "{url}"}}
+    mine = completed(jar, ["database"], readiness="/up", metrics="/m", meters=["jvm"], companions=companions)
+    assert (mine.agent, mine.readiness, mine.metrics, mine.meters) == (True, "/up", "/m", ["jvm"])
+    assert (mine.settings, mine.companions) == ({}, companions)
+    probed = completed(jar, settings={"A": "b"})
+    assert probed.settings == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true", "A": "b"}
+    again = completed(jar, **probed.model_dump(exclude={"jar", "directory"}, exclude_none=True))
+    assert again == probed
 
 
-def test_a_file_that_describes_a_service_may_be_tried_as_well(tmp_path: Path, invented_tools: Path) -> None:
-    experiment = experiment_of(STUB_SERVICE, "GET /thread", users=5)
+@pytest.mark.parametrize("keys", [{"agent": False}, {"management_port": 8081}])
+def test_a_jar_that_is_described_by_hand_is_not_looked_into(keys: dict[str, Any], tmp_path: Path) -> None:
+    file = service_file(tmp_path, {"jar": "gone.jar", **keys}, requests=["GET /"])
+    service = experiment_of(file).service
+    assert isinstance(service, Service)
+    assert (service.agent, service.readiness) == (False, "/")
+
+
+def test_a_service_that_is_a_command_may_be_tried_as_well(tmp_path: Path, invented_tools: Path) -> None:
+    experiment = experiment_of(service_file(tmp_path, stub_service()), "GET /thread", users=5)
     service = experiment.service
     assert isinstance(service, Service)
     assert (experiment.name, service.name, service.agent) == ("stub", "stub", False)
-    with pytest.raises(BadInput, match="jvm cannot be given beside it"):
-        experiment_of(STUB_SERVICE, "GET /thread", jvm_flags=["-Xmx1g"])
-    little = tmp_path / "little.json"
-    little.write_text('{"name": "shop", "jar": "shop.jar"}', encoding="utf-8")
-    assert experiment_of(little, "GET /thread", users=5).name == "shop"
 
 
 @pytest.mark.parametrize(
@@ -362,4 +408,4 @@ def test_readiness_is_asked_where_the_jars_settings_put_it(settings: dict[str, s
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
     jar = jars.service(tmp_path / "shop.jar", actuator, files={"application.properties": text})
-    assert from_jar.service_from_jar(jar, JDK).readiness == path
+    assert completed(jar).readiness == path

@@ -22,7 +22,7 @@ from vtlab.model.run import Analysis, Run
 from vtlab.runs import store
 
 RATIO = "throughput(virtual/platform)"
-SIXTY = {"model": "closed", "users": 60}
+SIXTY = {"full": {"users": 60}}
 
 
 def pooled(ratio: float = 1.0, noise: float = 0.01, seed: int = 1, **changes: Any) -> Run:
@@ -186,7 +186,7 @@ def test_a_single_block_gives_no_interval() -> None:
     ("other", "key"),
     [
         (
-            recorded.experiment("pool", name="other", needs=[], load={"model": "closed", "users": 60}),
+            recorded.experiment("pool", name="other", needs=[], load={"full": {"users": 60}}),
             "name, load, needs",
         ),
         (recorded.experiment("pool", load=SIXTY), "load"),

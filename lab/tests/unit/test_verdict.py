@@ -316,7 +316,7 @@ def test_a_winner_that_the_load_alone_limits_shows_a_lower_bound() -> None:
     c = primary(recorded.run())
     assert (c.verdict, c.is_lower_bound) == ("faster", True)
     # With more users something else would limit it.
-    exp = recorded.experiment(load={"model": "closed", "users": 6000}, expected=None)
+    exp = recorded.experiment(load={"full": {"users": 6000}}, expected=None)
     bound = primary(recorded.run(experiment=exp, blocks=3))
     assert (bound.verdict, bound.is_lower_bound) == ("faster", False)
     # The same at this load.

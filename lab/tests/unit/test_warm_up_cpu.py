@@ -95,7 +95,7 @@ def test_a_variant_that_has_ended_has_no_quota_to_set() -> None:
 
 
 def block(*variants: Any) -> LocalBlock:
-    run = recorded.run(blocks=1, experiment=recorded.experiment(load={"model": "closed", "users": 20}))
+    run = recorded.run(blocks=1, experiment=recorded.experiment(load={"full": {"users": 20}}))
     site: Any = SimpleNamespace(run_id="r")
     return LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
 
@@ -120,9 +120,7 @@ def test_variants_are_loaded_at_once_only_where_vtlab_may_use_the_whole_machine(
 
 def test_meters_are_not_read_where_the_load_is_the_bound() -> None:
     rounds = {"platform": "5s", "virtual": "1s"}
-    run = recorded.run(
-        experiment=recorded.experiment(load={"model": "closed", "users": 1000, "round": rounds}), blocks=1
-    )
+    run = recorded.run(experiment=recorded.experiment(load={"full": {"users": 1000, "round": rounds}}), blocks=1)
     site: Any = SimpleNamespace(run_id="r")
     variants: Any = [variant := Limited("platform")]
     started = LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))

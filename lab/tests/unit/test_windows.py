@@ -32,7 +32,7 @@ def test_a_p99_needs_a_thousand_answers() -> None:
 
 def test_a_window_holds_two_rounds() -> None:
     def rejected(window: float, mean: float, alone: float, **load: Any) -> list[str]:
-        exp = recorded.experiment(load={"model": "closed", "users": 1000, **load}, expected=None)
+        exp = recorded.experiment(load={"full": {"users": 1000, **load}}, expected=None)
         made = recorded.block()
         for trial in made.single:
             trial.latency = recorded.latency(5, alone)

@@ -92,9 +92,7 @@ def test_a_lower_bound_says_so_and_whom_the_load_does_not_saturate() -> None:
 def same(platform: list[Bound], virtual: list[Bound], **platform_fields: object) -> Analysis:
     fields = {"bottleneck": LOAD, "cpu_per_request": 0.0002, "throughput": 50.0}
     return recorded.changed(
-        recorded.analysed(
-            recorded.run(experiment=recorded.experiment(load={"model": "closed", "users": 50}), blocks=3)
-        ),
+        recorded.analysed(recorded.run(experiment=recorded.experiment(load={"full": {"users": 50}}), blocks=3)),
         {"ratio": 1.001, "low": 0.99, "high": 1.01, "verdict": "equivalent"},
         platform={**fields, "bounds": platform, **platform_fields},
         virtual={**fields, "bounds": virtual},

@@ -14,28 +14,21 @@ from vtlab.model import experiment_files, normalised, workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.workload import Request, Workload, parse_line
 
-REST: dict[str, Any] = {
-    "name": "mine",
-    "description": "A workload.",
-    "load": {"model": "closed", "users": 10},
-    "variants": ["platform", "virtual"],
-}
+REST: dict[str, Any] = {"name": "mine", "service": "sample", "load": {"full": {"users": 10}}}
 YAML = """
 name: shop
-description: A shop that logs in.
-workload:
-  requests:
-    - GET /owners/{id}
-    - 'POST /visits {"pet": "{id}"}'
-    - POST /visits:
-        body: {pet: "{id}", note: null}
-        headers: {Authorization: "Bearer {token}", X-Key: "{env.SHOP_KEY}"}
-        expect: {status: 201, json: {$.id: exists, "$.pets[0]['first name']": Leo}}
-        weight: 0.2
-  data: owners.csv
-  login: {POST: /login, body: {user: "{user}", password: a-secret-word}, capture: {token: $.auth.token}}
-load: {model: closed, users: 10}
-variants: [platform, virtual]
+service: sample
+requests:
+  - GET /owners/{id}
+  - 'POST /visits {"pet": "{id}"}'
+  - POST /visits:
+      body: {pet: "{id}", note: null}
+      headers: {Authorization: "Bearer {token}", X-Key: "{env.SHOP_KEY}"}
+      expect: {status: 201, json: {$.id: exists, "$.pets[0]['first name']": Leo}}
+      weight: 0.2
+data: owners.csv
+login: {POST: /login, body: {user: "{user}", password: a-secret-word}, capture: {token: $.auth.token}}
+load: {full: {users: 10}}
 """
 CSV = 'id,user\n1,anna\n2,"ben, the 2nd"\n'
 
@@ -78,15 +71,23 @@ def test_a_line_that_is_no_request_is_refused(line: str, message: str) -> None:
 
 
 def test_a_single_request_is_a_workload_of_one() -> None:
-    short = Experiment.model_validate({**REST, "request": {"path": "/thread", "status": 204}})
-    long = Experiment.model_validate({**REST, "workload": {"requests": [{"path": "/thread", "status": 204}]}})
-    assert short.workload == long.workload
-    assert normalised.as_json(short) == normalised.as_json(long)
+    short = Experiment.model_validate({**REST, "requests": [{"path": "/thread", "status": 204}]})
     assert short.only_request is not None
     assert short.only_request.expect.status == 204
-    assert "workload" not in short.document()
-    for written in (short, long):
-        assert Experiment.model_validate(written.document()) == written
+    assert short.workload == Workload(requests=[short.only_request])
+    assert short.description == "mine: GET /thread"
+    assert Experiment.model_validate(short.document()) == short
+
+
+def test_a_file_may_leave_its_requests_to_be_found_and_is_not_measured_so() -> None:
+    without = Experiment.model_validate(REST)
+    assert without.workload.is_empty
+    assert Experiment.model_validate(without.document()) == without
+    with pytest.raises(BadInput, match="mine: no request given"):
+        without.refuse_unmeasurable()
+    found = Experiment.model_validate({**without.document(), "requests": ["GET /a"]})
+    assert found.description == "mine: GET /a"
+    found.refuse_unmeasurable()
 
 
 def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
@@ -137,16 +138,16 @@ def test_secrets_are_for_k6_alone(tmp_path: Path) -> None:
             r"requests.0 \(GET /owners/\{ident\}\) uses \{ident\}.*owners\.csv has no",
         ),
         ('"{user}"', '"{name}"', r"login \(POST /login\) uses \{name\}, and .*owners\.csv has no such column"),
-        ("  data: owners.csv\n", "", r"requests.0 \(GET /owners/\{id\}\) uses \{id\}, and the workload has no data"),
+        ("data: owners.csv\n", "", r"requests.0 \(GET /owners/\{id\}\) uses \{id\}, and the workload has no data"),
         ("capture: {token:", "capture: {id:", r"login.capture and .*owners\.csv both have the name id"),
         ("owners.csv", "gone.csv", r"cannot read .*gone\.csv"),
-        ("$.auth.token", "auth.token", r"workload\.login.*"),
-        ("$.id: exists", "id: exists", r"workload\.requests\.2.*"),
-        ("GET /owners/{id}", "GET owners", r"workload\.requests\.0.*has no path"),
+        ("$.auth.token", "auth.token", r"login\..*"),
+        ("$.id: exists", "id: exists", r"requests\.2.*"),
+        ("GET /owners/{id}", "GET owners", r"requests\.0.*has no path"),
         ("weight: 0.2", "weight: 0", r"weight: Input should be greater than 0"),
         ("weight: 0.2", "wait: 0.2", r"wait: unknown key"),
-        ("  login:", " login:", r"not valid YAML: .* at line \d+"),
-        ("load: {", "request: {path: /}\nload: {", "one of request and workload is needed"),
+        ("login:", " login:", r"not valid YAML: .* at line \d+"),
+        ("load: {", "k6: load.ts\nload: {", "requests and k6, a script, exclude each other"),
         ("load: {", "windows: {warmup_query: {}}\nload: {", "warmup_query goes with a workload of one request"),
     ],
 )
@@ -180,8 +181,7 @@ def test_a_csv_file_that_cannot_be_dealt_is_refused(tmp_path: Path, csv: str, me
 @pytest.mark.parametrize(
     ("workload", "message"),
     [
-        ({}, "either requests or k6"),
-        ({"requests": ["GET /"], "k6": "load.ts"}, "either requests or k6"),
+        ({"requests": ["GET /"], "k6": "load.ts"}, "requests and k6, a script, exclude each other"),
         ({"k6": "load.ts", "data": "owners.csv"}, "data and login are for requests"),
         ({"requests": ["GET /"], "origin": "https://shop.example"}, "origin is for a k6 script"),
         ({"k6": "load.ts", "origin": "https://shop.example/path"}, "origin"),
@@ -197,12 +197,12 @@ def test_a_workload_that_is_not_one_thing_is_refused(workload: dict[str, Any], m
     ("change", "message"),
     [
         ({"windows": {"wait_for_answers": False, "trials": 1}}, "a script's iteration is not given up"),
-        ({"load": {"model": "closed", "users": 3, "think_time": "1s"}}, "a script has its own sleep"),
+        ({"load": {"full": {"users": 3, "think_time": "1s"}}}, "a script has its own sleep"),
     ],
 )
 def test_a_script_has_its_own_pauses_and_is_waited_for(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
-        Experiment.model_validate({**REST, "workload": {"k6": "load.ts"}, **change})
+        Experiment.model_validate({**REST, "k6": "load.ts", **change})
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_script_has_its_own_pauses_and_is_waited_for(change: dict[str, Any], m
 )
 def test_a_script_that_is_none_is_refused(tmp_path: Path, name: str, message: str) -> None:
     path = shop(tmp_path)
-    path.write_text(json.dumps({**REST, "name": "shop", "workload": {"k6": name}}), encoding="utf-8")
+    path.write_text(json.dumps({**REST, "name": "shop", "k6": name}), encoding="utf-8")
     with pytest.raises(BadInput, match=message):
         experiment_files.load(str(path), tmp_path)
 

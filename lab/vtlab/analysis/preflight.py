@@ -120,7 +120,7 @@ def find_origin(
     if len(others) > 1:
         raise BadInput(
             f"the script asks {', '.join(others)} and never __ENV.BASE_URL: vtlab cannot tell which is the service",
-            "name it in workload.origin, or let the script read __ENV.BASE_URL",
+            "name it in origin, or let the script read __ENV.BASE_URL",
         )
     return others[0], [_rewritten(others[0])]
 
@@ -151,7 +151,7 @@ def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, s
         if name not in errors and finding.asked and not finding.answered.get(bases[name]):
             raise BadInput(
                 f"no request of the script was answered by {name}: it asks {', '.join(sorted(finding.asked))}",
-                "let it read __ENV.BASE_URL, or name the service's address in workload.origin",
+                "let it read __ENV.BASE_URL, or name the service's address in origin",
             )
     unproven = [name for name, finding in findings.items() if not finding.asked and name not in errors]
     if unproven:

@@ -8,23 +8,26 @@ from pathlib import Path
 
 from vtlab.analysis.findings import commands, static
 from vtlab.commands.output import console
-from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import tools
-from vtlab.host.tools import Java
+from vtlab.errors import BadInput
+from vtlab.model import documents, experiment_files
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.report.words.finding_lines import jar_lines
 from vtlab.services import inspection
+from vtlab.services.resolve import find_java
 
 
-def check_jar(jar: Path, wanted: str | None, flags: str, *, as_json: bool) -> None:
-    """Prints what a jar holds, and the static findings. BadInput for a jar that vtlab cannot measure.
+def check_jar(path: Path, wanted: str | None, flags: str, *, as_json: bool) -> None:
+    """Prints what a jar holds, and the static findings; of a file the jar that its service has. BadInput for a jar that
+    vtlab cannot measure.
 
     ``wanted``: the JDK that would run it, as ``tools.find_java`` takes it. ``flags``: those of its JVM, in one line.
     """
-    java = _java(wanted)
+    jar, named, of_file = _jar_of(path)
+    java = find_java(wanted or named)
     inspected = inspection.inspect(jar, java)
     published = [
         finding.model_copy(update={"command": commands.cure_for_jar(finding.command, jar)})
-        for finding in static.static_findings(inspected, java.version if java else None, _split(flags))
+        for finding in static.static_findings(inspected, java.version if java else None, [*of_file, *_split(flags)])
     ]
     if as_json:
         document = {
@@ -45,11 +48,13 @@ def _split(flags: str) -> list[str]:
         raise BadInput(f"--jvm {flags}: {error}", "quote it as for a shell: --jvm '-Xmx1g -Da=b'") from None
 
 
-def _java(wanted: str | None) -> Java | None:
-    """Finds the JDK that would run the service; None where no JDK is asked for and none is here: a look needs none."""
-    try:
-        return tools.find_java(wanted)
-    except PrerequisiteMissing:
-        if wanted:
-            raise
-        return None
+def _jar_of(path: Path) -> tuple[Path, str | None, list[str]]:
+    """Returns the jar, and what its service says of JDK and flags, where the path is that of an experiment's file.
+    BadInput for a service without a jar."""
+    if path.suffix not in documents.SUFFIXES:
+        return path, None, []
+    experiment = experiment_files.load(str(path), EXPERIMENTS)
+    service = experiment.service
+    if isinstance(service, str) or service.jar_path is None:
+        raise BadInput(f"{path}: its service has no jar to look into", "name a jar: vtlab check app.jar")
+    return service.jar_path, None if service.java is None else str(service.java), service.jvm_flags

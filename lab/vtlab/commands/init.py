@@ -1,13 +1,9 @@
-"""``vtlab init``: the small file of ``vtlab try`` for a service."""
+"""``vtlab init``: the file of an experiment with a service of the user's."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,16 +12,15 @@ import typer
 from vtlab.commands import options
 from vtlab.commands.options import ROOT, EnvFile, Results
 from vtlab.commands.output import console
-from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.host import agent, operating_system, process_ledger, tools
-from vtlab.model.endpoints import Endpoint, file_text, from_openapi
-from vtlab.model.inspection import Inspection
-from vtlab.model.service_file import RequestLines, TryInput, TryOptions
-from vtlab.planning.try_experiment import experiment_of
-from vtlab.services import discovery, from_jar, inspection, process
-from vtlab.services.companions import companion_services
-from vtlab.services.companions.companion_services import CompanionServices
-from vtlab.services.resolve import resolve_service
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.model.draft import Option
+from vtlab.model.endpoints import Endpoint, FileService, file_text, from_openapi
+from vtlab.model.experiment import Experiment
+from vtlab.model.service import name_of
+from vtlab.planning.shipped_experiments import of_service
+from vtlab.services import discovery, inspection
+from vtlab.services.process import VariantProcess
+from vtlab.services.single_start import started
 
 
 def init(
@@ -43,34 +38,42 @@ def init(
     root: Results = ROOT,
 ) -> None:
     """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
-    settings = TryOptions(
-        environment_from=options.variable_names(env or []), environment_file=env_file, database=database
-    )
-    out = out or Path(f"{from_jar.name_of(jar)}.yaml")
-    inspected = inspection.inspect(jar, tools.find_java())
+    out = out or Path(f"{name_of(jar)}.yaml")
     if out.exists():
         raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
+    given = [
+        Option("--env", "service.env", options.variable_names(env or [])),
+        Option("--env-file", "service.env_file", options.absolute(env_file)),
+        Option("--database", "needs", ["database"] if database else []),
+    ]
+    experiment = of_service(jar, given)
     if openapi is None:
-        endpoints, source = _from_service(jar, settings, root.resolve(), inspected)
+        endpoints, source = _from_service(experiment, jar, root.resolve())
     else:
-        endpoints, source = _from_document(jar, settings, root.resolve(), openapi), _path_from(openapi, out.parent)
-    _write(out, jar, settings, endpoints, source)
+        endpoints, source = _from_document(experiment, root.resolve(), openapi), _path_from(openapi, out.parent)
+    described = FileService(
+        _path_from(str(jar), out.parent),
+        options.variable_names(env or []),
+        _path_from(str(env_file), out.parent) if env_file else None,
+        database,
+    )
+    _write(out, described, endpoints, source)
 
 
-def _from_service(jar: Path, settings: TryOptions, root: Path, inspection: Inspection) -> tuple[list[Endpoint], str]:
+def _from_service(experiment: Experiment, jar: Path, root: Path) -> tuple[list[Endpoint], str]:
     """Returns the requests that the started service tells, tried once, and where it tells them."""
-    with _started(jar, settings, root, "; or name its document: --openapi FILE") as variant:
-        endpoints, source = discovery.discover(variant, inspection)
+    with _started(experiment, root, "; or name its document: --openapi FILE") as variant:
+        endpoints, source = discovery.discover(variant, inspection.inspect(jar))
         return [discovery.try_once(variant, endpoint) for endpoint in endpoints], source
 
 
-def _from_document(jar: Path, settings: TryOptions, root: Path, openapi: str) -> list[Endpoint]:
+def _from_document(experiment: Experiment, root: Path, openapi: str) -> list[Endpoint]:
     """Returns the requests of a document, tried once where the service starts. BadInput where it has none."""
     endpoints = from_openapi(discovery.read_openapi(openapi))
     if not endpoints:
         raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
     try:
-        with _started(jar, settings, root, "") as variant:
+        with _started(experiment, root, "") as variant:
             return [discovery.try_once(variant, endpoint) for endpoint in endpoints]
     except (BadInput, PrerequisiteMissing) as error:
         fix = f" ({error.fix})" if error.fix else ""
@@ -78,11 +81,16 @@ def _from_document(jar: Path, settings: TryOptions, root: Path, openapi: str) ->
         return endpoints
 
 
-def _write(out: Path, jar: Path, settings: TryOptions, endpoints: list[Endpoint], source: str) -> None:
+def _started(experiment: Experiment, root: Path, otherwise: str) -> AbstractContextManager[VariantProcess]:
+    """Starts the service, with its actuator's mappings exposed."""
+    console.print(f"starting {experiment.name}, which gets each of its requests once", highlight=False)
+    exposed = experiment.model_copy(update={"settings": {**experiment.settings, **discovery.EXPOSED}})
+    return started(exposed, root, otherwise)
+
+
+def _write(out: Path, service: FileService, endpoints: list[Endpoint], source: str) -> None:
     """Writes the file, and says which requests it lacks."""
-    service = _path_from(str(jar), out.parent)
-    text = file_text(service, endpoints, source, settings.environment_from, bool(settings.database))
-    out.write_text(text, encoding="utf-8")
+    out.write_text(file_text(service, endpoints, source), encoding="utf-8")
     for endpoint in endpoints:
         if endpoint.refused:
             fate = "it may need a login" if endpoint.lacks_login else "left out, as a comment"
@@ -94,41 +102,3 @@ def _write(out: Path, jar: Path, settings: TryOptions, endpoints: list[Endpoint]
 def _path_from(where: str, folder: Path) -> str:
     """Returns a URL as it is, a file by its path from the folder, so that the text holds on other machines, too."""
     return where if discovery.is_url(where) else os.path.relpath(where, folder)
-
-
-@contextmanager
-def _started(jar: Path, settings: TryOptions, root: Path, otherwise: str) -> Iterator[process.VariantProcess]:
-    """Starts the service as one of its variants, until the context ends. PrerequisiteMissing where it does not start:
-    ``otherwise`` says what else could be done."""
-    operating_system.refuse_other_than_linux()
-    agent_jar = agent.find()
-    call = TryInput(jar, RequestLines(["GET /"]), replace(settings, users=1))
-    experiment = experiment_of(call).model_copy(update={"settings": discovery.EXPOSED})
-    service = resolve_service(experiment)
-    variant, java = experiment.variants[0], tools.find_java()
-    # A database may have to be fetched first.
-    companion_services.versions(experiment.needs)
-    console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
-    with tempfile.TemporaryDirectory() as folder, process_ledger.open_exclusive(root) as ledger:
-        companions = CompanionServices(Path(folder), java, ledger)
-        launch = process.Launch(
-            service,
-            experiment,
-            {variant: java},
-            ledger,
-            Path(folder, "logs"),
-            "init",
-            False,
-            databases=companions.databases(experiment.needs, service, [variant]),
-            agent=agent_jar,
-        )
-        started = process.VariantProcess(variant, launch, None)
-        started.server.begin()
-        try:
-            while not started.server.ready():
-                time.sleep(0.1)
-        except BlockFault as fault:
-            raise PrerequisiteMissing(
-                str(fault), f"give it what it needs: --database, --env NAME=VALUE{otherwise}"
-            ) from None
-        yield started

@@ -11,8 +11,10 @@ import typer
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import BadInput
 from vtlab.host import variables
-from vtlab.model import units
+from vtlab.model import short_variants, units
 from vtlab.model.blocks import FULL_RUN
+from vtlab.model.draft import Option
+from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import DiagnosisMode
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
@@ -64,6 +66,36 @@ def cluster_ref(target: str, context: str | None, namespace: str, release: str) 
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
     return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
+
+
+def implied_target(target: str, experiments: Sequence[Experiment]) -> str:
+    """Returns the target of these experiments: a cluster, where nothing else can start their services."""
+    return "kubernetes" if all(experiment.needs_cluster for experiment in experiments) else target
+
+
+def absolute(path: Path | None) -> str | None:
+    """Returns a path of a call as text: what it is written into has a folder of its own."""
+    return None if path is None else str(path.absolute())
+
+
+def variant_option(name: str, variants: Sequence[str] | None) -> Option:
+    """Returns the option that adds variants, whose jars lie where the call is made."""
+    return Option(name, "variants", [short_variants.absolute(text, Path.cwd()) for text in variants or []])
+
+
+def load_options(users: int | None, rate: float | None, think: str | None) -> list[Option]:
+    """Returns the options of a load. Where one load is named alone the other load of a file does not hold. BadInput for
+    a think time without users."""
+    if think is not None and rate is not None:
+        raise BadInput("--think with --rate: an arrival waits for no answer", "leave one of them out")
+    only = [Option("--rate", "load.full", "none")] if users is None and rate is not None else []
+    only += [Option("--users", "load.typical", "none")] if rate is None and users is not None else []
+    return [
+        *only,
+        Option("--users", "load.full.users", users),
+        Option("--think", "load.full.think_time", think),
+        Option("--rate", "load.typical.rate", rate),
+    ]
 
 
 def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:

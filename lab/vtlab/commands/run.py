@@ -25,8 +25,9 @@ from vtlab.commands.options import (
 )
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
-from vtlab.planning import extra_variants, planned_runs
+from vtlab.planning import planned_runs
 from vtlab.planning.shipped_experiments import resolve
+from vtlab.runs.begin import begin_run, refuse_several_searches
 from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
@@ -83,14 +84,15 @@ def run(
     monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
-    cluster = options.cluster_ref(target, context, namespace, release)
+    resolved = resolve(experiments, [options.variant_option("--with", more)])
+    cluster = options.cluster_ref(options.implied_target(target, resolved), context, namespace, release)
     options.refuse_no_limit(cluster, no_cpu_limit)
     _refuse_wrong_place(cluster, prometheus_port, config_map)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     dumps = options.diagnosis(diagnosis, cluster)
-    resolved = [extra_variants.with_extra_variants(experiment, more or []) for experiment in resolve(experiments)]
     planned = planned_runs.runs(resolved, options.cpu_limits(cpu))
+    refuse_several_searches(planned)
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         precision=options.precision(precision, blocks),
@@ -105,7 +107,8 @@ def run(
     if cluster and config_map:
         reports_config_map.clear(cluster, config_map)
     label = "+".join(dict.fromkeys(run.experiment.name for run in planned))
-    folder = create_runs(planned, call, label)
+    is_searched = planned[0].experiment.is_searched
+    folder = begin_run(planned[0], call, console) if is_searched else create_runs(planned, call, label)
     try:
         measure_and_report(folder, root, console)
     finally:

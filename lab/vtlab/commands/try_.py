@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from vtlab.commands import options, output
 from vtlab.commands.options import (
@@ -31,21 +25,13 @@ from vtlab.commands.options import (
     Seed,
     To,
 )
-from vtlab.errors import Interrupted
-from vtlab.host import agent, operating_system
-from vtlab.model import service_file
-from vtlab.model.experiment import Experiment
-from vtlab.model.service_file import RequestLines, TryInput, TryOptions
-from vtlab.planning import curve_to_load, extra_variants, try_experiment
+from vtlab.model.draft import Option
+from vtlab.model.short_variants import KINDS
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.report.words import curve_sentences
-from vtlab.runs.create import Searched, create_runs, create_searched_run, prepare
-from vtlab.runs.load_curve import measure_curve
-from vtlab.runs.measure import TargetSite, measure_and_report
-from vtlab.runs.options import Options
-from vtlab.services import from_jar
-from vtlab.services.environment import variant_environment
-from vtlab.services.resolve import resolve_service
+from vtlab.planning.shipped_experiments import of_service
+from vtlab.runs.begin import begin_run
+from vtlab.runs.found_requests import with_found_requests
+from vtlab.runs.measure import measure_and_report
 
 
 def try_(
@@ -90,7 +76,7 @@ def try_(
         bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
     ] = False,
     more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {extra_variants.KINDS}.")
+        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {KINDS}.")
     ] = None,
     precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
     within: Annotated[
@@ -112,22 +98,24 @@ def try_(
     monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
-    settings = TryOptions(
-        users=users,
-        rate=rate,
-        think_time=think,
-        cpu=cpu,
-        memory=memory,
-        jvm_flags=jvm or [],
-        java=java,
-        environment_from=options.variable_names(env or []),
-        environment_file=env_file,
-        variants=more or [],
-        between=between,
-        database=database or None,
-    )
-    call = service_file.of_call(service, RequestLines(requests or [], script, data), settings)
-    cluster = options.cluster_ref(target, context, namespace, "")
+    began = time.monotonic()
+    given = [
+        Option("REQUEST", "requests", requests or []),
+        Option("--k6", "k6", options.absolute(script)),
+        Option("--data", "data", options.absolute(data)),
+        *options.load_options(users, rate, think),
+        Option("--cpu", "limits.cpu", cpu),
+        Option("--memory", "limits.memory", memory),
+        Option("--jvm", "service.jvm_flags", jvm or []),
+        Option("--java", "service.java", java if java is None or java.isdigit() else options.absolute(Path(java))),
+        Option("--env", "service.env", options.variable_names(env or [])),
+        Option("--env-file", "service.env_file", options.absolute(env_file)),
+        Option("--between", "reset", between),
+        Option("--database", "needs", ["database"] if database else []),
+        options.variant_option("--with", more),
+    ]
+    experiment = of_service(service, given)
+    cluster = options.cluster_ref(options.implied_target(target, [experiment]), context, namespace, "")
     options.refuse_no_limit(cluster, no_cpu_limit)
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
@@ -139,61 +127,7 @@ def try_(
         run_options = replace(
             run_options, precision=options.precision(precision, None), within=options.within(within, None)
         )
-    measure_service(call, run_options, output.console)
-
-
-def measure_service(call: TryInput, run_options: Options, console: Console) -> None:
-    """Searches a load where none is named, measures blocks, reports. Errors as of ``measure_and_report``."""
-    began = time.monotonic()
-    if not run_options.cluster:
-        operating_system.refuse_other_than_linux()
-    # The blocks are measured in the same cluster, whatever context is the current one by then.
-    cluster = run_options.cluster and run_options.cluster.with_context()
-    run_options = replace(run_options, cluster=cluster, java_home=call.options.java_home)
-    experiment = try_experiment.experiment_of(call)
-    if resolve_service(experiment).agent and not cluster:
-        agent.find()
-    for remark in _remarks(experiment):
-        console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
-    folder = run_options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
-    with _nothing_kept(folder):
-        if call.is_searched:
-            _create_searched(experiment, run_options, folder, began, console)
-        else:
-            create_runs([PlannedRun(experiment.name, experiment)], run_options, experiment.name, folder)
-    measure_and_report(folder, run_options.root, console, run_options.java_home)
-
-
-def _create_searched(
-    experiment: Experiment, run_options: Options, folder: Path, began: float, console: Console
-) -> None:
-    """Searches the load, and creates the run with it in the time that is left of the call."""
-    deadline = math.inf if run_options.within is None else began + run_options.within
-    prepared = prepare(experiment, run_options)
-    site = TargetSite.of_search(folder, prepared.cluster_ref, run_options)
-    curve = measure_curve(experiment, site, deadline, console)
-    for line in curve_sentences.lines(curve, experiment.variants):
-        console.print(line, highlight=False, soft_wrap=True)
-    experiment = curve_to_load.with_load(experiment, curve)
-    if run_options.within is not None:
-        run_options = replace(run_options, within=max(0.0, deadline - time.monotonic()))
-    create_searched_run(experiment, run_options, Searched(folder, curve, prepared))
-
-
-def _remarks(experiment: Experiment) -> list[str]:
-    """Lists warnings, in sentences, of possible disturbances of the measurement."""
-    service = resolve_service(experiment)
-    variables = {name for variant in experiment.variants for name in variant_environment(service, experiment, variant)}
-    return [*try_experiment.writing_remarks(experiment), *from_jar.environment_remarks(sorted(variables))]
-
-
-@contextmanager
-def _nothing_kept(folder: Path) -> Iterator[None]:
-    """Removes the folder of a call that is interrupted before its blocks: it is no run, and could not be resumed."""
-    try:
-        yield
-    except Interrupted as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise Interrupted(
-            f"{error.message} before the blocks; nothing was kept", "give the same command again"
-        ) from None
+    if experiment.workload.is_empty and not cluster:
+        experiment = with_found_requests(experiment, run_options.root, output.console)
+    folder = begin_run(PlannedRun(experiment.name, experiment), run_options, output.console, began)
+    measure_and_report(folder, run_options.root, output.console)

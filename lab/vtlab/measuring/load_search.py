@@ -17,10 +17,10 @@ from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import SEARCH_USERS
 from vtlab.model.records import Block, Trial
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import CallPacing, LoadCall
-from vtlab.planning.try_experiment import WARM_UP_USERS
 from vtlab.report.words import figures
 from vtlab.targets.protocol import StartedBlock
 
@@ -74,7 +74,7 @@ class LoadSearch:
         self._deadline = self._ready + time_limit.left
         self._points: list[Point] = []
         #: The most users that the pair was warmed up with.
-        self._warmed = WARM_UP_USERS
+        self._warmed = SEARCH_USERS
         #: Seconds of an answer in the warm-up, by variant.
         self._warm_answer: dict[str, float] = {}
         #: Seconds of a round with a single user where answers are rare, by variant.
@@ -118,10 +118,10 @@ class LoadSearch:
         return ("most users" if 2 * highest > load_curve.MOST_USERS else "levelled off"), ""
 
     def _warm_up(self) -> None:
-        self._say(f"warm-up with {WARM_UP_USERS} users")
+        self._say(f"warm-up with {SEARCH_USERS} users")
         had_more = self._warm_up_raised()
         count = AFTER_RAISED if had_more else WARM_UP_CYCLES
-        call = LoadCall(trial_load_cycles=count, pacing=CallPacing(users=(WARM_UP_USERS,)))
+        call = LoadCall(trial_load_cycles=count, pacing=CallPacing(users=(SEARCH_USERS,)))
         cycles: list[Trial] = []
         while True:
             document = self._started.load(call)

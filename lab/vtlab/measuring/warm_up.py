@@ -32,7 +32,7 @@ def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
     unequally, so cycles must have as many requests for each (``windows.warmup_requests``).
     """
     windows = experiment.windows
-    is_counted = windows.warmup_requests is not None and isinstance(experiment.load, ClosedLoad)
+    is_counted = windows.warmup_requests > 0 and isinstance(experiment.load, ClosedLoad)
     is_raised = bool(is_counted and windows.warmup_cycles and started.instances) and started.raise_cpu() is not None
     try:
         yield is_raised
@@ -162,7 +162,7 @@ class WarmUp:
     def _are_followed_by_trials(self) -> bool:
         """Tells whether the trials are independent of the cycles before them."""
         experiment = self._state.experiment
-        return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
+        return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.reset
 
     def _longest_round(self) -> float:
         """Returns the seconds of the longest declared round; 0 where none is declared."""

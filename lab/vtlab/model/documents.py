@@ -11,6 +11,8 @@ import yaml
 from vtlab.errors import BadInput
 
 SUFFIXES = (".json", ".yaml", ".yml")
+#: The schema of the file of an experiment.
+SCHEMA = "lab/vtlab.schema.json"
 
 
 def read(path: Path) -> Any:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from vtlab import shipped
+from vtlab.model import documents
+
 _NAME = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
 #: Of the framework, not of the service.
 _NOT_OF_THE_SERVICE = re.compile(r"/(error|actuator|v3/api-docs|swagger-ui)\b")
@@ -119,19 +122,26 @@ def _conditions(node: Any) -> Iterator[Mapping[str, Any]]:
             yield from _conditions(value)
 
 
-def file_text(
-    service: str,
-    endpoints: list[Endpoint],
-    source: str,
-    variables: Sequence[str] = (),
-    with_database: bool = False,
-) -> str:
-    """Writes the small file of ``vtlab try``, with comments that say what else it may have. ``variables``: names of
-    those that the service is given from vtlab's environment."""
+@dataclass(frozen=True)
+class FileService:
+    """The service of a file that is to be written."""
+
+    #: Path from the file's folder.
+    jar: str
+    #: Names of variables that it is given from vtlab's environment.
+    variables: Sequence[str] = ()
+    env_file: str | None = None
+    needs_database: bool = False
+
+
+def file_text(service: FileService, endpoints: list[Endpoint], source: str) -> str:
+    """Writes the file of an experiment, with comments that say what else it may have. ``source`` listed the
+    requests."""
     ready = [endpoint for endpoint in endpoints if endpoint.is_ready]
     lines = [
+        f"# yaml-language-server: $schema={shipped.ROOT / documents.SCHEMA}",
         f"# vtlab try measures it. The requests are of {source}; keep those that matter, and give them weights.",
-        f"service: {_quoted(service)}",
+        *_service_lines(service),
         "requests:",
         *(f"  - {_noted(endpoint)}" for endpoint in ready or [Endpoint("/")]),
         *(f"  # - {_noted(endpoint)}" for endpoint in endpoints if endpoint.refused and not endpoint.is_ready),
@@ -140,12 +150,24 @@ def file_text(
         names = sorted({name for endpoint in others for name in endpoint.unknown})
         lines.append(f"  # These need values: a CSV file in data, with the columns {', '.join(names)}.")
         lines += [f"  # - {_quoted(endpoint.line)}" for endpoint in others]
-    rest = _REST
-    if variables:
-        rest = rest.replace("# env: [SPRING_PROFILES_ACTIVE]  ", f"env: [{', '.join(variables)}]")
-    if with_database:
-        rest = rest.replace("# database: mariadb  ", "database: mariadb    ")
+    rest = _REST.replace("# needs: [database]  ", "needs: [database]    ") if service.needs_database else _REST
     return "\n".join([*lines, rest])
+
+
+def _service_lines(service: FileService) -> list[str]:
+    env = f"  env: [{', '.join(service.variables)}]"
+    env_file = f"  env_file: {_quoted(service.env_file or '')}"
+    return [
+        "service:",
+        f"  jar: {_quoted(service.jar)}",
+        "  # jvm_flags: [-Xmx512m]               # flags of production",
+        "  # java: 21                            # a JDK, by its major version or its directory",
+        env
+        if service.variables
+        else "  # env: [SPRING_PROFILES_ACTIVE]       # variables of this shell; or {NAME: value}",
+        env_file if service.env_file else "  # env_file: prod.env                  # lines NAME=VALUE",
+        "  # started_before: {command: docker compose up db, port: 5432}",
+    ]
 
 
 def _noted(endpoint: Endpoint) -> str:
@@ -159,14 +181,11 @@ def _quoted(text: str) -> str:
 
 _REST = """\
   # - POST /visits: {body: {pet: "{id}"}, headers: {X-Key: "{key}"}, expect: {status: 201}, weight: 0.2}
-# data: owners.csv                      # its columns are {names} in requests; rows are dealt to users in turn
+# data: owners.csv                        # its columns are {names} in requests; rows are dealt to users in turn
 # login: {POST: /login, body: {user: "{user}", password: "{env.PASSWORD}"}, capture: {token: $.token}}
-load: {users: auto}                     # or {users: 200, think: 500ms}, or {rate: 300}
-# env: [SPRING_PROFILES_ACTIVE]         # variables of this shell; or {NAME: value}
-# service_needs: {command: docker compose up db, port: 5432}
-# database: mariadb                     # vtlab starts one, with a database for each variant
-# between: POST /test/reset             # before each trial, where requests write
+load: {full: auto}                        # or {full: {users: 200, think_time: 500ms}}, or {typical: {rate: 300/s}}
 limits: {cpu: 1, memory: 1Gi}
-# jvm: [-Xmx512m]                       # flags of production
-# with: [platform-1000]                 # more variants: java=21, pool=50, env:NAME=VALUE
+# variants: [platform, virtual, platform-1000]  # or java=21, pool=50, env:NAME=VALUE, jar=other.jar
+# needs: [database]                       # vtlab starts a MariaDB, with a database for each variant
+# reset: POST /test/reset                 # before each trial, where requests write
 """

@@ -1,4 +1,4 @@
-"""The experiment: a workload, a load, limits and variants."""
+"""The experiment, as its file describes it: a service, a workload, a load, limits and variants."""
 
 from __future__ import annotations
 
@@ -6,15 +6,40 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
-from vtlab.model import units, variant
-from vtlab.model.load import ClosedLoad, Duration, Load, rounds, service_times
+from vtlab.errors import BadInput
+from vtlab.model import documents, units, variant
+from vtlab.model.load import NONE, SEARCH_USERS, ClosedLoad, Duration, Load, OpenLoad, RateLoad, SearchedLoad
 from vtlab.model.service import Need, Service
-from vtlab.model.workload import ENVIRONMENT, METHODS, Request, Workload, WrittenRequest
+from vtlab.model.short_variants import KINDS
+from vtlab.model.workload import (
+    ENVIRONMENT,
+    METHODS,
+    DataFile,
+    Origin,
+    Request,
+    Requests,
+    Script,
+    Workload,
+    WrittenLogin,
+)
 
 #: Share of the answers that may be errors, by default.
 MAX_ERRORS = 0.001
+#: Pattern of a limit.
+MEMORY = r"^\d+(Ki|Mi|Gi)$"
+#: In place of a service: the lab's sample application.
+SAMPLE = "sample"
 
 
 class _Strict(BaseModel):
@@ -29,7 +54,9 @@ class Windows(_Strict):
         dict[str, str] | None,
         Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
     ] = None
-    warmup_load: Annotated[Duration, Field(description="of one cycle of the warm-up")] = "2s"
+    # Cycles that judge the steady state scatter by as much as they may gain in 2 s, and a further one takes three times
+    # what a longer one adds.
+    warmup_load: Annotated[Duration, Field(description="of one cycle of the warm-up")] = "3s"
     warmup_cycles: Annotated[
         int,
         Field(
@@ -38,16 +65,16 @@ class Windows(_Strict):
             " and request, which are judged. Two are enough after cycles with more CPU, one where it shows the load to"
             " be the bound. Where wait_for_answers is false these have warmup_users, too",
         ),
-    ] = 2
+    ] = 1
     warmup_requests: Annotated[
-        int | None,
+        int,
         Field(
-            gt=0,
+            ge=0,
             description="of all users together in each of these cycles, which ends with the last answer, and after"
             " three times warmup_load, or ten seconds, at the latest; of closed load. They get more CPU than the"
-            " limit, where the machine has it. None: a cycle lasts for warmup_load",
+            " limit, where the machine has it. 0: a cycle lasts for warmup_load",
         ),
-    ] = None
+    ] = 3000
     max_cycles: Annotated[
         int, Field(ge=0, le=60, description="cycles with the trials' own load at most beyond those that judge it")
     ] = 8
@@ -56,7 +83,7 @@ class Windows(_Strict):
         Field(description="for which one user alone gives the shortest response, in three parts; 0s for none"),
     ] = "9s"
     ramp_up: Annotated[
-        Duration, Field(description="over which the users start, at least, where load.round does not say it")
+        Duration, Field(description="over which the users start, at least, where load.full.round does not say it")
     ] = "1s"
     measure: Annotated[Duration, Field(description="of a measured window")] = "5s"
     measure_by_variant: Annotated[
@@ -79,17 +106,17 @@ class Limits(_Strict):
     """What each variant may use, the same on every target."""
 
     cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
-    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$", description="of the whole process")] = "768Mi"
+    memory: Annotated[str, Field(pattern=MEMORY, description="of the whole process")] = "1Gi"
     heap: Annotated[
         str | None, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx; null: what the JVM, or its flags, choose")
-    ] = "384m"
+    ] = None
 
 
 class Properties(_Strict):
     """What makes a variant, where its name alone does not say so."""
 
     threads: Annotated[variant.Threads, Field(description="what handles a request")]
-    java: Annotated[int | None, Field(ge=21, description="major version of the JDK; the newest that is there")] = None
+    java: Annotated[int | None, Field(ge=21, description="major version of the JDK; the service's if none")] = None
     jar: Annotated[
         str | None,
         Field(description="another build of the service, on one machine; a relative path starts at its directory"),
@@ -98,42 +125,63 @@ class Properties(_Strict):
     jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
 
 
+def _from_jar(value: Any) -> Any:
+    """Expands the path of a jar into a service."""
+    if isinstance(value, str) and value.endswith(documents.SUFFIXES):
+        raise ValueError(f"{value} is no jar: write what that file says into service")
+    return {"jar": value} if isinstance(value, str) and value != SAMPLE else value
+
+
+def _service_kind(value: Any) -> str:
+    return "(sample)" if isinstance(value, str) else "(keys)"
+
+
+WrittenService = Annotated[
+    Annotated[Literal["sample"], Tag("(sample)")] | Annotated[Service, Tag("(keys)")],
+    Discriminator(_service_kind),
+    BeforeValidator(_from_jar, json_schema_input_type=str | Service),
+]
+
+
 class Experiment(_Strict):
-    """One experiment. Unknown keys are errors."""
+    """One experiment, by its file. Unknown keys are errors; relative paths start at the folder of the file."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", description="that of the file, without .json")]
-    description: Annotated[str, Field(min_length=1, description="what it shows, for lists and reports")]
+    name: Annotated[
+        str, Field(pattern=r"^[a-z][a-z0-9-]*$", description="for results and reports; the service's by default")
+    ] = ""
+    description: Annotated[
+        str,
+        Field(min_length=1, description="what it shows, for lists and reports; service and requests by default"),
+    ] = ""
     service: Annotated[
-        str | Service | None,
-        Field(description="the service, or a JSON file that describes it; none: the lab's sample application"),
-    ] = None
-    request: Annotated[
-        WrittenRequest | None, Field(description="the only one: short for a workload of one request")
-    ] = None
-    workload_: Annotated[Workload | None, Field(alias="workload", description="what users do, in place of request")] = (
-        None
-    )
-    load: Load
-    primary: Annotated[
-        Literal["throughput", "latency_p99"],
-        Field(description="the metric that gets the verdict; latency_p99 under open load only"),
-    ] = "throughput"
-    windows: Windows = Windows()
-    max_response: Annotated[Duration, Field(description="after which a request is given up, as an error")] = "30s"
-    max_errors: Annotated[
-        float, Field(ge=0, lt=1, description="share of the answers that may be errors; with more the variant fails")
-    ] = MAX_ERRORS
+        WrittenService,
+        Field(description="the path of an executable jar; or sample, the lab's sample application; or the keys below"),
+    ]
+    requests: Requests = []
+    data: DataFile = None
+    login: WrittenLogin = None
+    k6: Script = None
+    origin: Origin = None
+    load_: Annotated[Load, Field(alias="load")] = Load()
     limits: Limits = Limits()
     variants: Annotated[
-        list[str], Field(min_length=2, max_length=8, description="all others are compared with the first of them")
-    ]
+        list[str],
+        Field(
+            min_length=2,
+            max_length=8,
+            description="names; all others are compared with the first of them. Or the short forms platform-1000,"
+            " jar=PATH, java=21, pool=50 and env:NAME=VALUE, which vtlab expands into a name and properties",
+        ),
+    ] = ["platform", "virtual"]
     properties: Annotated[
         dict[str, Properties], Field(description="of the variants that are not just platform, virtual or reactive")
     ] = {}
-    settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
-    needs: list[Need] = []
-    between: Annotated[
+    settings: Annotated[
+        dict[str, str], Field(description="environment for every variant; recorded and shown: nothing secret")
+    ] = {}
+    needs: Annotated[list[Need], Field(description="what vtlab starts beside the variants")] = []
+    reset: Annotated[
         str | None,
         Field(
             min_length=1,
@@ -142,12 +190,21 @@ class Experiment(_Strict):
             " variable of vtlab's environment. A command reads it there itself",
         ),
     ] = None
+    max_response: Annotated[Duration, Field(description="after which a request is given up, as an error")] = "30s"
+    max_errors: Annotated[
+        float, Field(ge=0, lt=1, description="share of the answers that may be errors; with more the variant fails")
+    ] = MAX_ERRORS
+    primary: Annotated[
+        Literal["throughput", "latency_p99"],
+        Field(description="the metric that gets the verdict; latency_p99 under a typical load only"),
+    ] = "throughput"
+    windows: Windows = Windows()
     expected: Annotated[
         dict[str, float],
         Field(description="requests per second by the operational laws, per variant; for reports alone"),
     ] = {}
 
-    @field_validator("between")
+    @field_validator("reset")
     @classmethod
     def _keeps_secrets(cls, text: str | None) -> str | None:
         if text and f"{{{ENVIRONMENT}" in text and text.partition(" ")[0] not in METHODS:
@@ -167,17 +224,27 @@ class Experiment(_Strict):
             raise ValueError("the variants must differ")
         return names
 
+    @field_validator("needs")
+    @classmethod
+    def _once(cls, needs: list[Need]) -> list[Need]:
+        return list(dict.fromkeys(needs))
+
     @model_validator(mode="after")
-    def _consistent(self) -> Experiment:
-        if self.primary == "latency_p99" and self.load.model == "closed":
-            raise ValueError("latency needs open load: closed load hides it when the service slows down")
-        if not self.windows.wait_for_answers and (self.windows.trials > 1 or self.load.model == "open"):
-            raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and closed load")
+    def _fits_the_load(self) -> Experiment:
+        has_full_load = self.load_.full != NONE
+        if self.primary == "latency_p99" and self.load_.typical == NONE:
+            raise ValueError("latency_p99 needs load.typical: full load hides latency when the service slows down")
+        if not self.windows.wait_for_answers and (self.windows.trials > 1 or not has_full_load):
+            raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and load.full")
+        return self
+
+    @model_validator(mode="after")
+    def _knows_its_variants(self) -> Experiment:
         for name in self.variants:
             if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
                 raise ValueError(
-                    f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)}; say in properties what"
-                    " another one is"
+                    f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)} and {KINDS}; say in"
+                    " properties what another one is"
                 )
         for name in self.properties:
             if name in variant.ENVIRONMENT and name != self.properties[name].threads:
@@ -185,15 +252,15 @@ class Experiment(_Strict):
         return self
 
     @model_validator(mode="after")
-    def _has_a_workload(self) -> Experiment:
-        if (self.request is None) == (self.workload_ is None):
-            raise ValueError("one of request and workload is needed")
+    def _asks_one_way(self) -> Experiment:
+        self.workload.refuse_contradictions()
         if self.windows.warmup_query is not None and self.only_request is None:
             raise ValueError("windows.warmup_query goes with a workload of one request")
-        if self.workload.k6 and not self.windows.wait_for_answers:
+        if self.k6 and not self.windows.wait_for_answers:
             raise ValueError("windows.wait_for_answers: false goes with requests: a script's iteration is not given up")
-        if self.workload.k6 and isinstance(self.load, ClosedLoad) and self.load.think_time != "0s":
-            raise ValueError("load.think_time goes with requests: a script has its own sleep")
+        full = self.load_.full
+        if self.k6 and isinstance(full, ClosedLoad | SearchedLoad) and full.think_time != "0s":
+            raise ValueError("load.full.think_time goes with requests: a script has its own sleep")
         return self
 
     @model_validator(mode="after")
@@ -202,8 +269,8 @@ class Experiment(_Strict):
             "properties": self.properties,
             "expected": self.expected,
             "windows.measure_by_variant": self.windows.measure_by_variant,
-            "load.round": rounds(self.load),
-            "load.service_time": service_times(self.load),
+            "load.full.round": self.load_.rounds,
+            "load.full.service_time": self.load_.service_times,
         }
         for key, names in by_variant.items():
             for name in names:
@@ -219,8 +286,8 @@ class Experiment(_Strict):
             "windows.ramp_up": windows.ramp_up,
             "windows.measure": windows.measure,
             **{f"windows.measure_by_variant.{name}": text for name, text in windows.measure_by_variant.items()},
-            **{f"load.round.{name}": text for name, text in rounds(self.load).items()},
-            **{f"load.service_time.{name}": text for name, text in service_times(self.load).items()},
+            **{f"load.full.round.{name}": text for name, text in self.load_.rounds.items()},
+            **{f"load.full.service_time.{name}": text for name, text in self.load_.service_times.items()},
             "max_response": self.max_response,
         }
         for key, text in durations.items():
@@ -231,30 +298,91 @@ class Experiment(_Strict):
                 raise ValueError(f"expected.{name} must be above 0")
         return self
 
+    @model_validator(mode="after")
+    def _fill_in_defaults(self) -> Experiment:
+        """Fills in the defaults that other keys give."""
+        service = None if isinstance(self.service, str) else self.service
+        if not self.name:
+            object.__setattr__(self, "name", service.name if service else SAMPLE)
+        if not self.description and not self.workload.is_empty:
+            subject = service.jar_path.name if service and service.jar_path else self.name
+            object.__setattr__(self, "description", f"{subject}: {self.workload.title}")
+        typical = self.load_.typical
+        if isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
+            users = typical.users or typical.least_users(self.max_response)
+            is_open = OpenLoad(rate=typical.rate, users=users, gaps=typical.gaps)
+            object.__setattr__(self, "load_", self.load_.model_copy(update={"typical": is_open}))
+        return self
+
     def document(self) -> dict[str, Any]:
         """Writes this experiment as JSON, complete: what has a default is written out."""
         document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        # Of all that may be null only this has another default.
-        document["limits"]["heap"] = self.limits.heap
-        return document
+        # Until something is asked of the service.
+        return document if self.description else {k: v for k, v in document.items() if k != "description"}
+
+    @property
+    def is_sample(self) -> bool:
+        """Tells whether its service is the lab's sample application."""
+        return self.service == SAMPLE
+
+    @property
+    def needs_cluster(self) -> bool:
+        """Tells whether only a cluster can start its service."""
+        return isinstance(self.service, Service) and self.service.needs_cluster
+
+    @property
+    def java_home(self) -> str | None:
+        """Directory of the JDK that the service names; None where it names none."""
+        return self.service.java_home if isinstance(self.service, Service) else None
 
     @property
     def workload(self) -> Workload:
-        """Workload of the users, from whichever form the file has."""
-        requests = [self.request] if self.request else []
-        return self.workload_ or Workload.model_construct(requests=requests)
+        """Workload of the users."""
+        return Workload.model_construct(
+            requests=self.requests, data=self.data, login=self.login, k6=self.k6, origin=self.origin
+        )
 
     @property
     def only_request(self) -> Request | None:
         """The request of a workload that has one; None of any other."""
-        requests = self.workload.requests
-        return requests[0] if len(requests) == 1 else None
+        return self.requests[0] if len(self.requests) == 1 else None
+
+    @property
+    def is_searched(self) -> bool:
+        """Tells whether vtlab must search the load."""
+        return isinstance(self.load_.full, SearchedLoad)
+
+    @property
+    def load(self) -> ClosedLoad | OpenLoad:
+        """Load that is measured; where vtlab must search it, that of the warm-up before. BadInput for two loads."""
+        full, typical = self.load_.full, self.load_.typical
+        if typical == NONE and isinstance(full, SearchedLoad):
+            return ClosedLoad(users=SEARCH_USERS, think_time=full.think_time)
+        if typical == NONE and isinstance(full, ClosedLoad):
+            return full
+        if full == NONE and isinstance(typical, OpenLoad):
+            return typical
+        raise BadInput(f"{self.name}: load.typical beside load.full is not measured yet", "leave one of them out")
+
+    def with_load(self, load: ClosedLoad | OpenLoad) -> Experiment:
+        """Returns the experiment with that load alone."""
+        if isinstance(load, ClosedLoad):
+            return self.model_copy(update={"load_": Load(full=load, typical=NONE)})
+        return self.model_copy(update={"load_": Load(full=NONE, typical=load)})
+
+    def refuse_unmeasurable(self) -> None:
+        """Raises BadInput where nothing is asked of the service, and for two loads."""
+        _ = self.load
+        if self.workload.is_empty:
+            raise BadInput(
+                f"{self.name}: no request given", "write requests: [GET /orders/17] into the file, or k6: load.ts"
+            )
 
     @property
     def is_paced(self) -> bool:
         """Tells whether it says of every variant how long a round of its users takes, and so what the load allows
         it."""
-        return isinstance(self.load, ClosedLoad) and self.load.round.keys() >= set(self.variants)
+        return self.load_.rounds.keys() >= set(self.variants)
 
     def window_of(self, name: str) -> str:
         """Returns the length of this variant's windows."""
@@ -264,8 +392,13 @@ class Experiment(_Strict):
         """Returns what makes this variant. KeyError for one that is not of this experiment."""
         kind = variant.kind(name)
         if kind in self.properties:
-            return self.properties[kind]
-        return Properties.model_validate({"threads": kind}) if name in self.variants else self.properties[name]
+            properties = self.properties[kind]
+        elif name in self.variants:
+            properties = Properties.model_validate({"threads": kind})
+        else:
+            properties = self.properties[name]
+        version = self.service.java_version if isinstance(self.service, Service) else None
+        return properties if properties.java or not version else properties.model_copy(update={"java": version})
 
     def environment_of(self, name: str) -> dict[str, str]:
         """Returns the environment that makes this variant, without what is the same for all (``settings``)."""

@@ -3,96 +3,200 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from vtlab import shipped
 from vtlab.errors import BadInput
-from vtlab.model import documents, workload_files
-from vtlab.model.experiment import Experiment
-from vtlab.model.load import OpenLoad
-from vtlab.model.service import Service
+from vtlab.model import documents, short_variants, validation, workload_files
+from vtlab.model.draft import Draft, Option
+from vtlab.model.experiment import MEMORY, Experiment
+from vtlab.model.load import DURATION, THINK_TIME, OpenLoad
+from vtlab.model.service import VARIABLE, Service
+from vtlab.model.workload import Workload
 
-if TYPE_CHECKING:
-    pass
-
+_FIX = f"{shipped.ROOT / documents.SCHEMA} has the keys and their ranges; vtlab init app.jar writes such a file"
+_FIX_OPTION = "--help shows what each option takes"
 #: Old keys, each with what has taken its place.
-_RENAMED = {
-    "ideal": "expected, for reports; load.round, which paces the users",
+_MOVED = {
+    "workload": "its keys (requests, data, login, k6, origin) at the top level",
+    "request": "requests, a list,",
+    "between": "reset",
+    "with": "variants",
+    "jvm": "service.jvm_flags",
+    "service_needs": "service.started_before",
+    "database": "needs: [database]",
+    "think": "load.full.think_time",
+    "load.model": "load.full for users, load.typical for a rate",
+    "load.users": "load.full.users",
+    "load.think": "load.full.think_time",
+    "load.think_time": "load.full.think_time",
+    "load.full.think": "load.full.think_time",
+    "load.round": "load.full.round",
+    "load.service_time": "load.full.service_time",
+    "load.rate": "load.typical.rate",
+    "load.gaps": "load.typical.gaps",
+    "service.environment": "service.settings",
+    "service.environment_from": "service.env",
+    "service.environment_file": "service.env_file",
+    "service.variants": "service.settings_by_threads",
+    "ideal": "expected, for reports, and load.full.round, which paces the users",
     "windows.spread": "windows.ramp_up",
     "windows.measure_of": "windows.measure_by_variant",
     "windows.drain": "windows.wait_for_answers",
 }
+#: What a text is to be, by its pattern.
+_FORMS = {
+    DURATION: "not a duration: write it as 50ms, 5s or 1m",
+    THINK_TIME: "not a duration: write it as 500ms, or exp(500ms) for drawn ones",
+    MEMORY: "not a memory size: write it as 512Mi or 1Gi",
+}
+#: Keys of a service alone.
+_OF_SERVICE = Service.model_fields.keys() - Experiment.model_fields.keys()
+#: What pydantic adds to the place of a key: the kind of a union's value.
+_KINDS = re.compile(r"\(.*\)|Login|str")
 
 
 def parse(text: str, where: str) -> Experiment:
     """Parses the experiment in ``text``: JSON, or YAML where the file's name (``where``) says so. BadInput names every
     wrong key and the file."""
-    data = documents.parse(text, where, is_yaml=where.endswith((".yaml", ".yml")))
+    document = documents.parse(text, where, is_yaml=where.endswith((".yaml", ".yml")))
+    with _naming(where):
+        return _validated(document)
+
+
+def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
+    """Loads the experiment of that name from ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or
+    ``.yml``, overridden by the options of a call.
+
+    Short forms of variants are expanded, and paths are absolute. In place of a login, or of values of variables, it has
+    the name of the file. BadInput names every wrong key, never a value, which may be secret.
+    """
+    path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
+    if not path.is_file():
+        known = f"known are: {', '.join(names(folder))} (vtlab list)"
+        if path.parent == folder:
+            raise BadInput(f"unknown experiment '{name}'", f"{known}; of a file write its path, such as vtlab.yaml")
+        raise BadInput(f"there is no file {name}", f"vtlab init app.jar writes one; of the experiments {known}")
+    with _naming(str(path)):
+        return of_document(documents.read(path), path, options)
+
+
+def of_jar(jar: Path, options: Iterable[Option]) -> Experiment:
+    """Returns the experiment of a call that names a jar alone."""
+    document = {"service": {"jar": jar.name, "directory": str(jar.parent.absolute())}}
+    return of_document(document, Path.cwd() / "call", options)
+
+
+def of_document(document: Any, source: Path, options: Iterable[Option] = ()) -> Experiment:
+    """Returns the experiment of a document as ``load`` does. ``source``: the file at whose folder relative paths
+    start."""
+    written = document
+    if isinstance(document, Mapping):
+        written = draft = Draft(_without_values(document, source))
+        for option in options:
+            _refuse_two_files(draft, option, source)
+            if option.key == "variants" and option.value:
+                draft.document.setdefault("variants", Experiment.model_fields["variants"].default)
+            draft.write(option)
+        short_variants.expand(draft, source.parent)
+    experiment = _validated(written)
+    changes: dict[str, Any] = {}
+    if isinstance(experiment.service, Service):
+        changes["service"] = experiment.service.with_absolute_paths(source.parent)
+    workload = workload_files.with_absolute_paths(experiment.workload, source)
+    return experiment.model_copy(update={**changes, **{key: getattr(workload, key) for key in Workload.model_fields}})
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Begins the message of a BadInput with the file."""
     try:
-        experiment = Experiment.model_validate(data)
-    except ValidationError as e:
-        wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
+        yield
+    except BadInput as error:
+        message = error.message if error.message.startswith(where) else f"{where}: {error.message}"
+        raise BadInput(message, error.fix) from None
+
+
+def _without_values(document: Mapping[str, Any], source: Path) -> Mapping[str, Any]:
+    """Returns the document without values of ``service.env``: the file that has them is read at each start. BadInput
+    for what is no variable."""
+    service = document.get("service")
+    values = service.get("env") if isinstance(service, Mapping) else None
+    if not isinstance(service, Mapping) or not isinstance(values, Mapping):
+        return document
+    for name, value in values.items():
+        if not isinstance(name, str) or not re.fullmatch(VARIABLE, name) or not isinstance(value, str):
+            raise BadInput(f"service.env.{name}: not a variable with a text", 'write NAME: "value"')
+    if service.get("env_file"):
         raise BadInput(
-            f"{where}: {wrong}", "k6/experiments/experiment.schema.json has the keys and their ranges"
-        ) from e
-    _refuse_few_users(experiment, where)
+            "values in service.env and service.env_file",
+            "write the values into one of them, and names into service.env",
+        )
+    return {**document, "service": {**service, "env": [], "env_file": str(source.absolute())}}
+
+
+def _refuse_two_files(draft: Draft, option: Option, source: Path) -> None:
+    service = draft.document.get("service")
+    has_values = isinstance(service, Mapping) and service.get("env_file") == str(source.absolute())
+    if option.key == "service.env_file" and option.value and has_values:
+        raise BadInput(f"values in service.env, and {option.name}", "write the values into one of them")
+
+
+def _validated(written: Any) -> Experiment:
+    """Validates a draft, or a document. BadInput names every wrong key."""
+    draft = written if isinstance(written, Draft) else Draft({})
+    try:
+        experiment = Experiment.model_validate(draft.document if written is draft else written)
+    except ValidationError as e:
+        authors = [draft.author_of(_place(error["loc"])) for error in e.errors()]
+        sentences = [_sentence(error, author) for error, author in zip(e.errors(), authors, strict=True)]
+        raise BadInput("; ".join(dict.fromkeys(sentences)), _FIX_OPTION if all(authors) else _FIX) from None
+    _refuse_few_users(experiment)
     return experiment
 
 
-def _refuse_few_users(experiment: Experiment, where: str) -> None:
-    """Refuses too few users for an open load. The model does not: recorded runs of earlier versions had fewer."""
-    load = experiment.load
+def _refuse_few_users(experiment: Experiment) -> None:
+    """Refuses too few users for an open load. The model does not: recorded runs of the tests have fewer."""
+    load = experiment.load_.typical
     if isinstance(load, OpenLoad) and load.users < load.least_users(experiment.max_response):
         least = load.least_users(experiment.max_response)
         raise BadInput(
-            f"{where}: load.users must be at least {least}: rate x max_response + 4 x sqrt(rate x max_response)",
-            "raise load.users, or lower max_response",
+            f"load.typical.users must be at least {least}: rate x max_response + 4 x sqrt(rate x max_response)",
+            "raise it, or leave it out; or lower max_response",
         )
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in loc if part not in ("closed", "open")) or "the file"
+    return ".".join(str(part) for part in loc if not _KINDS.fullmatch(str(part)))
 
 
-def _words(error: Any) -> str:
+def _sentence(error: Any, author: str | None) -> str:
+    """Describes an error, with the option (``author``) or the key that is wrong."""
+    place = _place(error["loc"])
+    subject = author or place
+    return f"{subject}: {_words(error, place)}" if subject else _words(error, place)
+
+
+def _words(error: Any, place: str) -> str:
     if error["type"] == "extra_forbidden":
-        names = [str(part) for part in error["loc"]]
-        if names == ["publication"]:
+        if place == "publication":
             return "publications are in lab/publications/NNN.json now"
-        new = _RENAMED.get(".".join(names[-2:])) or _RENAMED.get(".".join(names))
-        return f"its new name is {new}" if new else "unknown key"
-    if error["type"] == "missing":
-        return "missing"
-    return str(error["msg"]).removeprefix("Value error, ")
-
-
-def load(name: str, folder: Path) -> Experiment:
-    """Loads the experiment of that name from ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or
-    ``.yml``. The paths in it are absolute, and it has the name of the file in place of a login."""
-    path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
-    if not path.is_file():
-        raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
-    experiment = parse(documents.read_text(path), str(path))
-    # A results directory has its experiment under a name of its own.
-    if path.stem not in (experiment.name, "experiment"):
-        raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
-    changes: dict[str, Any] = {}
-    if experiment.workload_:
-        changes["workload_"] = workload_files.with_absolute_paths(experiment.workload_, path)
-    if isinstance(experiment.service, Service):
-        changes["service"] = experiment.service.with_absolute_directory(path)
-    elif experiment.service and experiment.service.endswith(".json"):
-        changes["service"] = str((path.parent / experiment.service).resolve())
-    return experiment.model_copy(update=changes)
+        if new := _MOVED.get(place) or (f"service.{place}" if place in _OF_SERVICE else None):
+            return f"write {new} instead"
+    return _FORMS.get(error.get("ctx", {}).get("pattern", "")) or validation.plain_words(error)
 
 
 def names(folder: Path) -> list[str]:
     """Returns the names of the experiments in ``folder``, sorted."""
-    return sorted(p.stem for p in folder.glob("*.json") if p.name != "experiment.schema.json")
+    return sorted(path.stem for path in folder.glob("*.json"))
 
 
 def schema() -> str:
-    """Writes the JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
+    """Writes the JSON Schema of an experiment, as committed in ``lab/vtlab.schema.json``."""
     return json.dumps(Experiment.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -1,24 +1,35 @@
-"""The load of an experiment: closed, with a number of users, or open, with a rate of arrivals."""
+"""The load of an experiment: full load, of users who saturate a variant, and typical load, at one rate of arrivals."""
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from vtlab.model import units
+
+#: Users that warm the JVMs up while vtlab searches for a load (``vtlab.measuring.load_search``), which then takes their
+#: place. More might break a variant before any level is measured: higher levels have a cycle before them.
+SEARCH_USERS = 64
+#: In a file: no such load.
+NONE = "none"
+_NoLoad = Literal["none"]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-Duration = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(ms|s|m|h)$", description="50ms, 5s, 1m")]
+#: Patterns of texts.
+DURATION = r"^\d+(\.\d+)?(ms|s|m|h)$"
+THINK_TIME = r"^(\d+(\.\d+)?(ms|s|m|h)|exp\(\d+(\.\d+)?(ms|s|m|h)\))$"
+Duration = Annotated[str, Field(pattern=DURATION, description="50ms, 5s, 1m")]
 ThinkTime = Annotated[
     str,
     Field(
-        pattern=r"^(\d+(\.\d+)?(ms|s|m|h)|exp\(\d+(\.\d+)?(ms|s|m|h)\))$",
+        pattern=THINK_TIME,
         description="of that length, 200ms, or drawn from an exponential distribution with that mean, exp(200ms)",
     ),
 ]
@@ -27,7 +38,6 @@ ThinkTime = Annotated[
 class ClosedLoad(_Strict):
     """A fixed number of users, each sending its next request when the one before is answered."""
 
-    model: Literal["closed"]
     users: Annotated[int, Field(gt=0, le=20000, description="how many send requests at the same time")]
     think_time: ThinkTime = "0s"
     round: Annotated[
@@ -59,20 +69,42 @@ class ClosedLoad(_Strict):
         return units.seconds(self.think_time.removeprefix("exp(").removesuffix(")"))
 
 
-class OpenLoad(_Strict):
+class SearchedLoad(_Strict):
+    """Closed load whose users vtlab searches: as many as show what limits the variants."""
+
+    users: Literal["auto"] = "auto"
+    think_time: ThinkTime = "0s"
+
+
+def _per_second(value: Any) -> Any:
+    """Accepts ``120/s`` for 120."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value.strip().removesuffix("/s"))
+    except ValueError:
+        raise ValueError(f"'{value}' is not a rate: write it as 120 or 120/s") from None
+
+
+class RateLoad(_Strict):
     """Arrivals at a fixed rate, whether or not the service keeps up, dealt to the users in turn."""
 
-    model: Literal["open"]
-    rate: Annotated[float, Field(gt=0, description="arrivals per second")]
+    rate: Annotated[
+        float,
+        Field(gt=0, description="arrivals per second, 120 or 120/s"),
+        BeforeValidator(
+            _per_second, json_schema_input_type=float | Annotated[str, Field(pattern=r"^\d+(\.\d+)?(/s)?$")]
+        ),
+    ]
     users: Annotated[
-        int,
+        int | None,
         Field(
             gt=0,
             le=20000,
-            description="an arrival whose user is still busy is dropped; at least rate x max_response"
+            description="an arrival whose user is still busy is dropped; at least, and by default, rate x max_response"
             " + 4 x sqrt(rate x max_response)",
         ),
-    ]
+    ] = None
     gaps: Annotated[
         Literal["exponential", "even"],
         Field(
@@ -93,12 +125,103 @@ class OpenLoad(_Strict):
         return math.ceil(in_flight + 4 * math.sqrt(in_flight))
 
 
-Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
+class OpenLoad(RateLoad):
+    """Arrivals at a fixed rate, with the number of users known."""
+
+    users: Annotated[int, Field(gt=0, le=20000)]
 
 
-def rounds(load: ClosedLoad | OpenLoad) -> dict[str, str]:
-    return load.round if isinstance(load, ClosedLoad) else {}
+class ShareLoad(_Strict):
+    """Arrivals at a share of the throughput that full load shows."""
+
+    share: Annotated[float, Field(gt=0, le=1, description="of the first variant's throughput under full load")]
 
 
-def service_times(load: ClosedLoad | OpenLoad) -> dict[str, str]:
-    return load.service_time if isinstance(load, ClosedLoad) else {}
+def _words(choices: str, *words: str) -> Callable[[Any], Any]:
+    """Returns a validator that refuses texts other than ``words``."""
+
+    def refuse_others(value: Any) -> Any:
+        if value is None or (isinstance(value, str) and value not in words):
+            raise ValueError(f"{'null' if value is None else value} is not a load: write {choices}")
+        return value
+
+    return refuse_others
+
+
+def _full_from_word(value: Any) -> Any:
+    return {"users": "auto"} if value == "auto" else _words("auto, none or {users: 200}", NONE)(value)
+
+
+def _full_kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "(none)"
+    users = value.get("users", "auto") if isinstance(value, Mapping) else getattr(value, "users", None)
+    return "(searched)" if users == "auto" else "(users)"
+
+
+def _typical_kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "(none)"
+    is_share = "share" in value if isinstance(value, Mapping) else isinstance(value, ShareLoad)
+    return "(share)" if is_share else "(rate)"
+
+
+FullLoad = Annotated[
+    Annotated[ClosedLoad, Tag("(users)")]
+    | Annotated[SearchedLoad, Tag("(searched)")]
+    | Annotated[_NoLoad, Tag("(none)")],
+    Discriminator(_full_kind),
+    BeforeValidator(_full_from_word, json_schema_input_type=Literal["auto", "none"] | ClosedLoad | SearchedLoad),
+]
+TypicalLoad = Annotated[
+    Annotated[RateLoad, Tag("(rate)")] | Annotated[ShareLoad, Tag("(share)")] | Annotated[_NoLoad, Tag("(none)")],
+    Discriminator(_typical_kind),
+    BeforeValidator(
+        _words("none, {rate: 120/s} or {share: 0.6}", NONE), json_schema_input_type=_NoLoad | RateLoad | ShareLoad
+    ),
+]
+
+
+class Load(_Strict):
+    """Loads under which the variants are compared."""
+
+    full: Annotated[
+        FullLoad,
+        Field(
+            description="users who saturate at least one variant: auto, where vtlab searches their number, or users."
+            " None by default beside a typical rate",
+            default="auto",
+            validate_default=True,
+        ),
+    ]
+    typical: Annotated[
+        TypicalLoad, Field(description="arrivals at one rate for all variants; not measured beside full load yet")
+    ] = "none"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_rate_alone(cls, value: Any) -> Any:
+        """Leaves full load out of a file with a typical rate alone."""
+        if isinstance(value, Mapping) and "full" not in value:
+            typical = value.get("typical")
+            if isinstance(typical, RateLoad) or (isinstance(typical, Mapping) and "rate" in typical):
+                return {**value, "full": NONE}
+        return value
+
+    @model_validator(mode="after")
+    def _is_something(self) -> Load:
+        if self.full == NONE and self.typical == NONE:
+            raise ValueError("full and typical are both none: nothing to measure")
+        if self.full == NONE and isinstance(self.typical, ShareLoad):
+            raise ValueError("typical.share is a share of what full load shows, and full is none")
+        return self
+
+    @property
+    def rounds(self) -> dict[str, str]:
+        """Rounds that the full load declares, by variant."""
+        return self.full.round if isinstance(self.full, ClosedLoad) else {}
+
+    @property
+    def service_times(self) -> dict[str, str]:
+        """Service times that the full load declares, by variant."""
+        return self.full.service_time if isinstance(self.full, ClosedLoad) else {}

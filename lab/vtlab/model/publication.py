@@ -33,7 +33,7 @@ class PublishedFigure(_Strict):
 class Sizes(_Strict):
     """Other sizes than the experiment's own."""
 
-    request: Request | None = None
+    requests: list[Request] | None = None
     load: Load | None = None
     windows: Windows | None = None
     max_response: Duration | None = None
@@ -65,9 +65,14 @@ class Publication(_Strict):
         """Tells whether requests and think time are the published ones: of others the figures cannot be compared."""
         if self.sizes is None:
             return True
-        loads = (experiment.load, self.sizes.load or experiment.load)
-        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
-        return experiment.request == (self.sizes.request or experiment.request) and think[0] == think[1]
+        load = self.sizes.load or experiment.load_
+        return experiment.requests == (self.sizes.requests or experiment.requests) and (
+            _think_time(experiment.load_) == _think_time(load)
+        )
+
+
+def _think_time(load: Load) -> str | None:
+    return load.full.think_time if isinstance(load.full, ClosedLoad) else None
 
 
 class _File(_Strict):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from vtlab.errors import BadInput
-from vtlab.model import documents, validation
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
@@ -34,17 +34,53 @@ class ServiceDependency(BaseModel):
     ] = None
 
 
-#: The keys of a service that say what is started.
-STARTS = ("jar", "command", "image", "deployment")
+#: The keys of a service that say what is started; its name comes from the first of them that it has.
+STARTS = ("jar", "deployment", "image", "command")
+
+
+def name_of(path: Path) -> str:
+    """Names a service after its jar or program: ``shop`` for ``shop-1.4.jar``."""
+    return _as_name(re.sub(r"-\d.*$", "", path.stem.lower()))
+
+
+def _as_name(text: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return name if re.match("[a-z]", name) else f"service-{name}".strip("-")
+
+
+def _default_name(keys: Mapping[str, Any]) -> str:
+    """Names a service that has no name after what is started."""
+    key, start = next(((key, keys[key]) for key in STARTS if keys.get(key)), ("", None))
+    if key == "command" and isinstance(start, list):
+        return name_of(Path(str(start[0])))
+    if key == "image":
+        return _as_name(re.split("[:@]", str(start).rpartition("/")[2])[0])
+    return name_of(Path(str(start))) if key == "jar" else _as_name(str(start or ""))
+
+
+def _java(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdigit() else value
+
+
+def _names_only(value: Any) -> Any:
+    """Refuses values: ``experiment_files`` leaves them in the file that has them."""
+    if isinstance(value, Mapping):
+        raise ValueError("values of variables belong into the file of an experiment only")
+    return value
+
+
+_Variable = Annotated[str, Field(pattern=f"^{VARIABLE}$")]
 
 
 class Service(BaseModel):
-    """One service. It listens on the port that ``SERVER_PORT`` names. Unknown keys are errors."""
+    """What is started, and what it tells of itself. What is not given of a Spring Boot jar vtlab finds out, unless
+    agent is false."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    name: Annotated[
+        str, Field(pattern=r"^[a-z][a-z0-9-]*$", description="by default that of the jar, deployment, image or command")
+    ] = ""
     jar: Annotated[str | None, Field(description="an executable jar; a relative path starts at directory")] = None
     image: Annotated[str | None, Field(description="a container image, for a cluster")] = None
     deployment: Annotated[
@@ -58,7 +94,17 @@ class Service(BaseModel):
         list[str] | None, Field(min_length=1, description="a program and its arguments, started in directory")
     ] = None
     directory: Annotated[str, Field(description="relative to this file")] = "."
-    jvm_flags: Annotated[list[str], Field(description="of a jar, beside the heap of the experiment")] = []
+    java: Annotated[
+        int | str | None,
+        BeforeValidator(_java),
+        Field(
+            description="a JDK: its major version, for variants whose properties name none, or its directory;"
+            " JAVA_HOME, else the newest from 21 on, if none"
+        ),
+    ] = None
+    jvm_flags: Annotated[
+        list[str], Field(description="flags of production, such as -Xmx512m, beside limits.heap; of a jar")
+    ] = []
     port: Annotated[
         int,
         Field(
@@ -70,31 +116,37 @@ class Service(BaseModel):
     ] = None
     agent: Annotated[
         bool,
-        Field(description="vtlab's agent runs in the JVM and serves the metrics, on a further port; on this machine"),
+        Field(
+            description="vtlab's agent runs in the JVM and serves the metrics, on a further port; on this machine. True"
+            " by default for a Spring Boot jar without management_port"
+        ),
     ] = False
     readiness: Annotated[
         _Path,
         Field(
             description="answers 200 once the service is ready; with the agent anything but a server's error. In a"
-            " cluster / stands for a port that is open, and a Deployment's probe goes before"
+            " cluster / stands for a port that is open, and a Deployment's probe takes precedence"
         ),
     ] = "/"
     metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")] = "/metrics"
-    environment: Annotated[dict[str, str], Field(description="for every variant")] = {}
-    environment_from: Annotated[
-        list[Annotated[str, Field(pattern=f"^{VARIABLE}$")]],
-        Field(description="variables of vtlab's own environment that every variant gets: values that no file may hold"),
-    ] = []
-    environment_file: Annotated[
-        str | None,
-        Field(
-            description="lines NAME=VALUE for every variant, or a YAML or JSON file with env; read at each start;"
-            " relative to directory"
-        ),
-    ] = None
-    variants: Annotated[
+    settings: Annotated[
+        dict[str, str], Field(description="environment for every variant; recorded and shown: nothing secret")
+    ] = {}
+    settings_by_threads: Annotated[
         dict[Threads, dict[str, str]], Field(description="environment by kind of threads, beside Spring's property")
     ] = {}
+    env: Annotated[
+        list[_Variable],
+        BeforeValidator(_names_only, json_schema_input_type=list[_Variable] | dict[_Variable, str]),
+        Field(
+            description="variables that every variant gets: names of vtlab's own environment, or names with values; no"
+            " record has the values"
+        ),
+    ] = []
+    env_file: Annotated[
+        str | None,
+        Field(description="lines NAME=VALUE for every variant, read at each start; relative to directory"),
+    ] = None
     meters: Annotated[
         list[Meters], Field(description="which the metrics have; vtlab measures CPU, throttling and memory otherwise")
     ] = []
@@ -105,7 +157,16 @@ class Service(BaseModel):
             " database {address} is //HOST:PORT/NAME of one that each variant has alone, and that is new for each block"
         ),
     ] = {}
-    started_before: Annotated[ServiceDependency | None, Field(description="what the service needs")] = None
+    started_before: Annotated[
+        ServiceDependency | None, Field(description="a command that starts what the service needs")
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_named(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and not value.get("name"):
+            return {**value, "name": _default_name(value)}
+        return value
 
     @model_validator(mode="after")
     def _starts(self) -> Service:
@@ -129,9 +190,27 @@ class Service(BaseModel):
         """Path of the jar; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
-    def with_absolute_directory(self, file: Path) -> Service:
-        """Returns the service as a file describes it, its directory absolute."""
-        return self.model_copy(update={"directory": str((file.parent / self.directory).resolve())})
+    @property
+    def needs_cluster(self) -> bool:
+        """Tells whether only a cluster can start it."""
+        return self.is_copied and not self.jar and not self.command
+
+    @property
+    def java_version(self) -> int | None:
+        """Major version of the JDK; None where none is named."""
+        return self.java if isinstance(self.java, int) else None
+
+    @property
+    def java_home(self) -> str | None:
+        """Directory of the JDK; None where none is named."""
+        return self.java if isinstance(self.java, str) else None
+
+    def with_absolute_paths(self, folder: Path) -> Service:
+        """Returns the service as a file in ``folder`` describes it, with absolute paths of its directory and JDK."""
+        changes: dict[str, Any] = {"directory": str((folder / self.directory).resolve())}
+        if self.java_home:
+            changes["java"] = str((folder / self.java_home).absolute())
+        return self.model_copy(update=changes)
 
     def companion_environment(self, need: Need, **values: str) -> dict[str, str]:
         """Returns what tells a variant where a companion is. BadInput where the service has no way to be told."""
@@ -146,17 +225,3 @@ class Service(BaseModel):
     def has_own_databases(self) -> bool:
         """Tells whether each variant has its separate database."""
         return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
-
-
-def load(path: Path) -> Service:
-    """Loads the service from a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
-    try:
-        service = Service.model_validate(documents.read(path))
-    except ValidationError as error:
-        raise BadInput(f"{path}: {validation.wrong_keys(error, 'the file')}", "correct the file") from None
-    return service.with_absolute_directory(path)
-
-
-def schema() -> str:
-    """Writes the JSON Schema of a service, as committed in ``lab/service.schema.json``."""
-    return json.dumps(Service.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -135,37 +135,51 @@ WrittenRequest = Annotated[
 ]
 
 
-class Workload(_Strict):
-    """Requests, or a k6 script."""
+Requests = Annotated[list[WrittenRequest], Field(description="drawn by their weights")]
+DataFile = Annotated[
+    str | None,
+    Field(description="a CSV file; its rows are dealt to the users in turn. Where login uses it a user keeps its row"),
+]
+WrittenLogin = Annotated[Login | str | None, Field(description="or a file that has it")]
+Script = Annotated[
+    str | None, Field(description="a k6 script, in place of requests; one call of its default function is the unit")
+]
+Origin = Annotated[
+    str | None,
+    Field(
+        pattern=r"^https?://[^/]+$",
+        description="of a script with a fixed address that asks others, too: which of them is the variant's",
+    ),
+]
 
-    requests: Annotated[list[WrittenRequest], Field(description="drawn by their weights")] = []
-    data: Annotated[
-        str | None,
-        Field(
-            description="a CSV file; its rows are dealt to the users in turn. Where login uses it a user keeps its row"
-        ),
-    ] = None
-    login: Annotated[Login | str | None, Field(description="or a file that has it")] = None
-    k6: Annotated[
-        str | None, Field(description="a k6 script, in place of requests; one call of its default function is the unit")
-    ] = None
-    origin: Annotated[
-        str | None,
-        Field(
-            pattern=r"^https?://[^/]+$",
-            description="of a script with a fixed address that asks others, too: which of them is the variant's",
-        ),
-    ] = None
+
+class Workload(_Strict):
+    """Requests, or a k6 script; neither where a file leaves them to be found."""
+
+    requests: Requests = []
+    data: DataFile = None
+    login: WrittenLogin = None
+    k6: Script = None
+    origin: Origin = None
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Workload:
-        if bool(self.requests) == bool(self.k6):
-            raise ValueError("a workload has either requests or k6, a script")
+        self.refuse_contradictions()
+        return self
+
+    def refuse_contradictions(self) -> None:
+        """Raises ValueError where keys exclude each other."""
+        if self.requests and self.k6:
+            raise ValueError("requests and k6, a script, exclude each other")
         if self.k6 and (self.data or self.login):
             raise ValueError("data and login are for requests: the script reads its own data, and logs in itself")
         if self.origin and not self.k6:
             raise ValueError("origin is for a k6 script: a request has a path only")
-        return self
+
+    @property
+    def is_empty(self) -> bool:
+        """Tells whether nothing is asked of the service."""
+        return not self.requests and self.k6 is None
 
     @property
     def is_writing(self) -> bool:

@@ -67,11 +67,9 @@ def refuse_unusable_files(workload: Workload, login: Login | None = None) -> Non
 
 def _refuse_missing_script(script: Path) -> None:
     if not script.is_file():
-        raise BadInput(
-            f"there is no k6 script {script}", "correct workload.k6: its path starts at the experiment's folder"
-        )
+        raise BadInput(f"there is no k6 script {script}", "correct k6: its path starts at the file's folder")
     if script.suffix not in (".js", ".ts", ".mjs"):
-        raise BadInput(f"{script} is not a k6 script", "name a .js or .ts file in workload.k6")
+        raise BadInput(f"{script} is not a k6 script", "name a .js or .ts file in k6")
 
 
 def login_of(workload: Workload) -> Login | None:
@@ -80,9 +78,8 @@ def login_of(workload: Workload) -> Login | None:
         return workload.login
     path = Path(workload.login)
     document = documents.read(path)
-    for key in ("workload", "login"):
-        if isinstance(document, Mapping) and key in document:
-            document = document[key]
+    if isinstance(document, Mapping) and "login" in document:
+        document = document["login"]
     try:
         return Login.model_validate(document)
     except ValidationError as error:

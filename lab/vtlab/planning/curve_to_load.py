@@ -26,6 +26,7 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
     """Returns the experiment with the users that the search chose, and windows that hold enough of their rounds."""
     load = experiment.load
     assert isinstance(load, ClosedLoad)
+    chosen = ClosedLoad(users=curve.chosen, think_time=load.think_time)
     rounds = {name: seconds for name in experiment.variants if (seconds := _round(curve, name)) is not None}
     slowest = max((count for count in rounds.values()), default=0.0)
     window = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
@@ -37,9 +38,8 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
             "ramp_up": f"{1000 * _ramp(experiment, curve, slowest):.0f}ms",
         }
     )
-    return experiment.model_copy(
+    return experiment.with_load(chosen).model_copy(
         update={
-            "load": load.model_copy(update={"users": curve.chosen}),
             "windows": windows,
             "description": f"{experiment.description}; {curve.chosen:,} users, chosen by vtlab",
         }

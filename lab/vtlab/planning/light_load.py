@@ -60,7 +60,7 @@ def may_run_at_once(experiment: Experiment, loaded: Sequence[Trial]) -> bool:
     ``loaded``: the last trial of each, or warm-up cycle with its load. Together they took at most three quarters of the
     machine, with k6 and all else that runs there; light load is half of that.
     """
-    if experiment.service is not None or not set(experiment.needs) <= _NEEDED_BY_ONE_VARIANT or experiment.workload.k6:
+    if not experiment.is_sample or not set(experiment.needs) <= _NEEDED_BY_ONE_VARIANT or experiment.workload.k6:
         return False
     idle = [trial.machine.get("idle_cores") for trial in loaded]
     return sum(1.0 if share is None else 1.0 - share for share in idle) <= _QUIET

@@ -50,17 +50,21 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
     """Returns the A/A form of an experiment: the same kind of variant twice, so that any difference is noise."""
     if kind not in variant.ENVIRONMENT:
         raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
+    if experiment.is_searched:
+        raise BadInput(
+            f"{experiment.name}: vtlab searches no load for a comparison of a variant with itself",
+            "name the users: load: {full: {users: 200}}",
+        )
     names = [f"{kind}-a", f"{kind}-b"]
     windows = experiment.windows.model_copy(update={"measure": experiment.window_of(kind), "measure_by_variant": {}})
     load = experiment.load
     if isinstance(load, ClosedLoad):
         times = {key: _for_both(getattr(load, key), kind, names) for key in ("round", "service_time")}
         load = load.model_copy(update=times)
-    return experiment.model_copy(
+    return experiment.with_load(load).model_copy(
         update={
             "variants": names,
             "properties": {},
-            "load": load,
             "windows": windows,
             "expected": _for_both(experiment.expected, kind, names),
         }

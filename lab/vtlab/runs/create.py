@@ -72,11 +72,13 @@ def create_runs(
 
     A single run's results directory is the folder itself. ``folder``: the folder, else it is named by ``label``.
     """
+    for run in planned:
+        run.experiment.refuse_unmeasurable()
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
     if not options.cluster:
         operating_system.refuse_other_than_linux()
-        train_sample([run.experiment for run in planned], options.java_home)
+        train_sample([run.experiment for run in planned])
     prepared = [prepare(run.experiment, options) for run in planned]
     call = _call(planned, options)
     folder = folder or options.root / call.run_id(label)
@@ -86,9 +88,8 @@ def create_runs(
     return folder
 
 
-def create_searched_run(experiment: Experiment, options: Options, searched: Searched) -> None:
+def create_searched_run(run: planned_runs.PlannedRun, options: Options, searched: Searched) -> None:
     """Creates the results directory of a run whose load was searched, in the folder of the search."""
-    run = planned_runs.PlannedRun(experiment.name, experiment)
     call = _call([run], options, searched.curve)
     store.create(searched.folder, _manifest(run, searched.prepared, call))
 
@@ -96,8 +97,9 @@ def create_searched_run(experiment: Experiment, options: Options, searched: Sear
 def prepare(experiment: Experiment, options: Options) -> Prepared:
     """Collects the facts of an experiment. PrerequisiteMissing or BadInput where this machine, or the cluster, cannot
     measure it."""
+    experiment.refuse_unmeasurable()
     cluster_ref = resolve_cluster_ref(experiment, options)
-    return Prepared(facts.collect(experiment, cluster_ref, not options.no_cpu_limit, options.java_home), cluster_ref)
+    return Prepared(facts.collect(experiment, cluster_ref, not options.no_cpu_limit), cluster_ref)
 
 
 def _call(planned: Sequence[planned_runs.PlannedRun], options: Options, curve: Curve | None = None) -> _Call:
@@ -114,15 +116,15 @@ def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef 
     service = resolve_service(experiment)
     if not service.is_copied:
         _refuse_other_workloads(experiment)
-    _refuse_between(experiment)
+    _refuse_reset(experiment)
     copying = options.copying or reference.default_copying()
     return reference.for_service(options.cluster.with_context(), copying, service)
 
 
-def train_sample(experiments: Sequence[Experiment], java_home: str | None = None) -> None:
+def train_sample(experiments: Sequence[Experiment]) -> None:
     """Trains the sample application's AOT cache, if any of the experiments needs it and none fits."""
-    if any(experiment.service in (None, sample.NAME) for experiment in experiments):
-        sample.train(tools.find_java(java_home), lambda text: print(f"vtlab: {text}", file=sys.stderr))
+    if any(experiment.is_sample for experiment in experiments):
+        sample.train(tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
 
 
 def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> Manifest:
@@ -163,7 +165,7 @@ def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> Seque
 
 def _refuse_other_services(experiment: Experiment) -> None:
     service = resolve_service(experiment)
-    if experiment.service not in (None, sample.NAME) and not service.is_copied:
+    if not experiment.is_sample and not service.is_copied:
         raise BadInput(
             f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",
             "name its deployment or image in the key service, or measure it with --target local",
@@ -175,9 +177,9 @@ def _refuse_other_services(experiment: Experiment) -> None:
         )
 
 
-def _refuse_between(experiment: Experiment) -> None:
-    if experiment.between:
-        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key between")
+def _refuse_reset(experiment: Experiment) -> None:
+    if experiment.reset:
+        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key reset")
 
 
 def _refuse_other_workloads(experiment: Experiment) -> None:

@@ -26,19 +26,17 @@ from vtlab.targets.kubernetes.copies import facts
 from vtlab.targets.kubernetes.release import facts as release
 
 
-def collect(
-    experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool, java_home: str | None = None
-) -> RunFacts:
+def collect(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> RunFacts:
     """Collects what the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it
-    cannot. ``java_home``: the directory of the JDK; that of this machine if None."""
+    cannot."""
     _refuse_unreadable_workload(experiment)
-    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited, java_home)
+    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
 
 
-def versions(experiment: Experiment, cluster: ReleaseRef | None, java_home: str | None = None) -> dict[str, str]:
+def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, str]:
     """Collects the versions of all programs of the experiment in the cluster, or on this machine; errors as of
     ``collect``."""
-    return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment, java_home)
+    return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment)
 
 
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
@@ -48,7 +46,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
     return release.collect(cluster, service, experiment)
 
 
-def _facts_here(experiment: Experiment, cpu_limited: bool, java_home: str | None) -> RunFacts:
+def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(
@@ -57,8 +55,8 @@ def _facts_here(experiment: Experiment, cpu_limited: bool, java_home: str | None
         )
     service = resolve_service(experiment)
     return RunFacts(
-        versions=_versions_here(experiment, java_home),
-        jvm_flags=process.common_jvm_flags(service, experiment, _javas(service, experiment, java_home), cpu_limited),
+        versions=_versions_here(experiment),
+        jvm_flags=process.common_jvm_flags(service, experiment, _javas(service, experiment), cpu_limited),
         machine=machine.describe(),
         inspection=inspection.inspect_if_possible(service),
     )
@@ -74,21 +72,21 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
             user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
 
 
-def _javas(service: Service, experiment: Experiment, java_home: str | None) -> dict[str, Java]:
+def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
     """Returns the JDK of each variant of a service that is a jar."""
     if not service.jar:
         return {}
-    default = tools.find_java(java_home)
+    default = tools.find_java(experiment.java_home)
     return {name: process.java_of(experiment, name, default) for name in experiment.variants}
 
 
-def _versions_here(experiment: Experiment, java_home: str | None) -> dict[str, str]:
+def _versions_here(experiment: Experiment) -> dict[str, str]:
     """Collects the versions of everything that runs the experiment here; PrerequisiteMissing or BadInput where
     something is unavailable."""
     service = resolve_service(experiment)
     return {
         "vtlab": __version__,
-        **tools.versions(java_home),
+        **tools.versions(experiment.java_home),
         "app": builds.version(service),
         **{f"app of {name}": build for name, build in builds.other_builds(experiment, service).items()},
         **companion_services.versions(experiment.needs),

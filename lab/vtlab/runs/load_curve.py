@@ -14,7 +14,7 @@ from vtlab.measuring.load_search import LoadSearch, SearchTime
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
-from vtlab.planning import try_experiment
+from vtlab.model.load import SEARCH_USERS
 from vtlab.report.words import figures
 from vtlab.runs import store
 from vtlab.runs.measure import TargetSite, open_target
@@ -72,13 +72,13 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     answered as expected, and where every variant answered with errors: they are the service's, whatever its threads."""
     if curve.ended == "failed" and not curve.points:
         raise PrerequisiteMissing(
-            f"{curve.why}, after a warm-up with at most {try_experiment.WARM_UP_USERS} users",
-            f"give it more memory, or measure with fewer: --users {try_experiment.WARM_UP_USERS // 4}; {logs}",
+            f"{curve.why}, after a warm-up with at most {SEARCH_USERS} users",
+            f"give it more memory, or measure with fewer: --users {SEARCH_USERS // 4}; {logs}",
         )
     if not any(point.throughput for point in curve.points):
         raise BadInput(
             f"no request was answered as expected: {curve.why or 'there was no answer'}",
-            f"correct the request, or say which answer is right in a file: expect: {{status: 201}}; {logs}",
+            f"correct the request, or say in a file which answer is right: expect: {{status: 201}}; {logs}",
         )
     last = [curve.points_of(variant)[-1] for variant in experiment.variants if curve.points_of(variant)]
     if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
@@ -86,5 +86,5 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     shares = figures.listed([f"{units.percent(point.failed, 1)} by {point.variant}" for point in last])
     raise BadInput(
         f"answers are errors at {last[0].users} users: {shares}",
-        f"see why, or allow them in the file of vtlab try: max_errors: 0.02; {logs}",
+        f"see why, or allow them in a file: max_errors: 0.02; {logs}",
     )

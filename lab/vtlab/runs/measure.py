@@ -33,10 +33,8 @@ from vtlab.targets.local.target import LocalOptions, local_target
 from vtlab.targets.protocol import Target
 
 
-def measure_and_report(folder: Path, root: Path, console: Console, java_home: str | None = None) -> list[Analysis]:
+def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
     """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
-
-    ``java_home``: the directory of their JDK; that of this machine if None.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
@@ -47,9 +45,9 @@ def measure_and_report(folder: Path, root: Path, console: Console, java_home: st
     for line in process_ledger.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
-        _refuse_other_parts(run, java_home)
+        _refuse_other_parts(run)
     try:
-        invalid = _measure_runs(runs, root, console, java_home)
+        invalid = _measure_runs(runs, root, console)
     except Interrupted as error:
         message = f"{error.message}; every finished block is kept in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
@@ -89,10 +87,12 @@ class TargetSite:
     java_home: str | None = None
 
     @classmethod
-    def of_search(cls, folder: Path, cluster_ref: ReleaseRef | None, options: Options) -> TargetSite:
+    def of_search(
+        cls, folder: Path, cluster_ref: ReleaseRef | None, options: Options, java_home: str | None
+    ) -> TargetSite:
         """Describes the target of a search, whose samples are not those of the run in the same folder."""
         run_id = f"{folder.name}_search" if cluster_ref else folder.name
-        return cls(folder, options.root, run_id, cluster_ref, not options.no_cpu_limit, java_home=options.java_home)
+        return cls(folder, options.root, run_id, cluster_ref, not options.no_cpu_limit, java_home=java_home)
 
 
 def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContextManager[Target]:
@@ -105,17 +105,17 @@ def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContext
     return local_target(site.folder, site.root, options, say)
 
 
-def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console, java_home: str | None) -> InvalidRun | None:
+def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console) -> InvalidRun | None:
     """Measures what each run lacks; returns the first error of a run that was given up. The others go on."""
     remaining = {folder: remaining_block_seconds(folder, run) for folder, run in runs.items()}
     is_least = any(map(may_take_longer, runs.values()))
     invalid: InvalidRun | None = None
     # The jar may have been built anew since the run began.
     local = [run for run in runs.values() if run.manifest.target == "local" and run_status.blocks_left(run)]
-    train_sample([run.experiment for run in local], java_home)
+    train_sample([run.experiment for run in local])
     with Progress(console, [seconds for blocks in remaining.values() for seconds in blocks], is_least) as progress:
         for folder, run in runs.items():
-            with open_target(_site(folder, root, run.manifest, java_home), progress.say) as target:
+            with open_target(_site(folder, root, run.manifest), progress.say) as target:
                 measurement = _Measurement(folder, run, target, progress)
                 try:
                     measurement.measure()
@@ -126,10 +126,16 @@ def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console, java_h
     return invalid
 
 
-def _site(folder: Path, root: Path, manifest: Manifest, java_home: str | None) -> TargetSite:
+def _site(folder: Path, root: Path, manifest: Manifest) -> TargetSite:
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
     return TargetSite(
-        folder, root, manifest.run_id, cluster_ref, manifest.cpu_limited, manifest.prometheus_port, java_home
+        folder,
+        root,
+        manifest.run_id,
+        cluster_ref,
+        manifest.cpu_limited,
+        manifest.prometheus_port,
+        manifest.experiment.java_home,
     )
 
 
@@ -236,11 +242,11 @@ class _Measurement:
             )
 
 
-def _refuse_other_parts(run: Run, java_home: str | None) -> None:
+def _refuse_other_parts(run: Run) -> None:
     """Raises BadInput when a run would resume with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
-    now = facts.versions(run.experiment, cluster_ref, java_home)
+    now = facts.versions(run.experiment, cluster_ref)
     changed = [
         f"{name} was {manifest.versions.get(name)}, is {now[name]}"
         for name in now

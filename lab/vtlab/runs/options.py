@@ -21,8 +21,6 @@ class Options:
     #: The folder in which the results directories are made.
     root: Path
     no_cpu_limit: bool
-    #: The directory of the JDK; None is that of this machine.
-    java_home: str | None = None
     #: The cluster to measure in; None is this machine.
     cluster: ReleaseRef | None = None
     #: What copies of a service need there; None: what fits the chart.

@@ -17,9 +17,9 @@ def variant_environment(service: Service, experiment: Experiment, variant: str) 
     may hold secrets."""
     threads = experiment.properties_of(variant).threads
     return {
-        **service.environment,
+        **service.settings,
         **private_environment(service),
-        **service.variants.get(threads, {}),
+        **service.settings_by_threads.get(threads, {}),
         **experiment.settings,
         **experiment.environment_of(variant),
     }
@@ -32,22 +32,24 @@ def private_environment(service: Service) -> dict[str, str]:
     no NAME=VALUE.
     """
     values = variables.known()
-    missing = [name for name in service.environment_from if name not in values]
+    missing = [name for name in service.env if name not in values]
     if missing:
         raise PrerequisiteMissing(
             f"the service {service.name} needs {', '.join(missing)}, which vtlab's environment lacks",
             "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
         )
-    lines = _read_lines(Path(service.directory, service.environment_file)) if service.environment_file else {}
-    return lines | {name: values[name] for name in service.environment_from}
+    lines = _read_lines(Path(service.directory, service.env_file)) if service.env_file else {}
+    return lines | {name: values[name] for name in service.env}
 
 
 def _read_lines(file: Path) -> dict[str, str]:
-    """Reads NAME=VALUE from each line that is neither empty nor a comment; from a YAML or JSON file its key ``env``. A
-    message names the line, never its text."""
+    """Reads NAME=VALUE from each line that is neither empty nor a comment; of an experiment's file the
+    values in ``service.env``. A message names the line, never its text."""
     if file.suffix in documents.SUFFIXES:
         document = documents.read(file)
-        return dict(document["env"]) if isinstance(document, dict) and isinstance(document.get("env"), dict) else {}
+        service = document.get("service") if isinstance(document, dict) else None
+        values = service.get("env") if isinstance(service, dict) else None
+        return dict(values) if isinstance(values, dict) else {}
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

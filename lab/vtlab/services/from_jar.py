@@ -1,16 +1,16 @@
-"""A user's service, described by the contents of its jar."""
+"""What the jar of a service says of it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.host.tools import Java
 from vtlab.model.inspection import Inspection
-from vtlab.model.service import OWN_DATABASE, Meters, Service
+from vtlab.model.service import OWN_DATABASE, Meters, Need, Service
 from vtlab.services import inspection
 
 #: Answers without a database that is down, too; and where there is none of it, the server has started as well.
@@ -22,32 +22,35 @@ _SCHEMES = {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:m
 _ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 
 
-def service_from_jar(
-    jar: Path,
-    java: Java,
-    jvm_flags: Sequence[str] = (),
-    environment_from: Sequence[str] = (),
-    environment_file: Path | None = None,
-) -> Service:
-    """Describes the service in a jar, with vtlab's agent in its JVM. BadInput where vtlab cannot measure it.
+def is_looked_into(service: Service) -> bool:
+    """Tells whether a service's jar says what its keys do not: any but a jar that is described by hand."""
+    is_by_hand = service.management_port is not None or ("agent" in service.model_fields_set and not service.agent)
+    return service.jar_path is not None and not is_by_hand
 
-    ``jvm_flags``: of production; without any the JVM's own choice under the limits is kept. A JVM that is out of memory
-    ends, unless a flag says what it is to do: else its requests would fail one by one, and nothing would say why.
+
+def completed(service: Service, needs: Sequence[Need], java: Java | None) -> Service:
+    """Returns the service with every key that its jar tells and it does not have; vtlab's agent is in its JVM. BadInput
+    where vtlab cannot measure it.
+
+    A JVM that is out of memory ends, unless a flag says what it is to do: else its requests would fail one by one, and
+    nothing would say why.
     """
+    jar = service.jar_path
+    assert jar is not None
     inspected = inspection.inspect(jar, java)
-    return Service(
-        name=name_of(jar),
-        jar=jar.name,
-        directory=str(jar.parent.absolute()),
-        jvm_flags=[*jvm_flags, *out_of_memory_flags(jvm_flags)],
-        agent=True,
-        readiness=_readiness(inspected),
-        metrics=agent.PAGE,
-        environment=_HAS_HEALTH if inspected.actuator else {},
-        environment_from=list(environment_from),
-        environment_file=str(environment_file.absolute()) if environment_file else None,
-        meters=meters(inspected),
-    )
+    found: dict[str, Any] = {
+        "agent": True,
+        "readiness": _readiness(inspected),
+        "metrics": agent.PAGE,
+        "meters": meters(inspected),
+    }
+    found = {key: value for key, value in found.items() if key not in service.model_fields_set}
+    found["jvm_flags"] = [*service.jvm_flags, *out_of_memory_flags(service.jvm_flags)]
+    if inspected.actuator and "readiness" in found:
+        found["settings"] = {**_HAS_HEALTH, **service.settings}
+    if "database" in needs and "database" not in service.companions:
+        found["companions"] = {**service.companions, "database": database_environment(jar)}
+    return service.model_copy(update=found)
 
 
 def out_of_memory_flags(jvm_flags: Sequence[str]) -> list[str]:
@@ -86,7 +89,7 @@ def database_environment(jar: Path) -> dict[str, str]:
     if scheme is None:
         raise BadInput(
             f"{jar} has no driver for MariaDB: neither {' nor '.join(_SCHEMES)}",
-            "start its own database: service_needs: {command: docker compose up db, port: 5432}",
+            "start its own database: service: {started_before: {command: docker compose up db, port: 5432}}",
         )
     return {
         "SPRING_DATASOURCE_URL": f"{scheme}{OWN_DATABASE}",
@@ -98,13 +101,6 @@ def database_environment(jar: Path) -> dict[str, str]:
 def meters(inspected: Inspection) -> list[Meters]:
     """Returns the groups of meters that the agent serves for it."""
     return ["jvm", "process", "cgroup", inspected.server]
-
-
-def name_of(jar: Path) -> str:
-    """Names the service after its jar: ``shop`` for ``shop-1.4.jar``."""
-    stem = re.sub(r"-\d.*$", "", jar.stem.lower())
-    name = re.sub(r"[^a-z0-9]+", "-", stem).strip("-")
-    return name if re.match("[a-z]", name) else f"service-{name}".strip("-")
 
 
 def environment_remarks(variables: Iterable[str]) -> list[str]:

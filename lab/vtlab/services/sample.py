@@ -12,11 +12,12 @@ from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives
 from vtlab.host.tools import SETUP, Java, Tool, clean_environment, in_checkout
+from vtlab.model.experiment import SAMPLE
 from vtlab.model.service import Service
 
-NAME = "sample"
+NAME = SAMPLE
 #: What to do about the lack of it where vtlab is installed.
-_ELSEWHERE = "the repository has it: clone it; or name a service of yours by the key service of an experiment"
+_ELSEWHERE = "the repository has it: clone it; or name a service of yours: service: app.jar"
 JAR = Path("app", "target", "extracted", "app.jar")
 #: The class that a training run starts, and the first JDK that makes a cache by one.
 _TRAINING_RUN, _MAKES_CACHES = "lab.virtualthreads.TrainingRun", 25

@@ -6,6 +6,7 @@ import operator
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, moment_of, under_load
 from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
@@ -66,7 +67,7 @@ def _generator_throttled(trial: Trial, _: Experiment) -> Value | None:
 
 
 def _late(trial: Trial, experiment: Experiment) -> Value | None:
-    if experiment.load.model != "open" or trial.window <= 0:
+    if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
         return None
     text = f"{trial.late_max:.3g} s"
     reason = (
@@ -77,7 +78,7 @@ def _late(trial: Trial, experiment: Experiment) -> Value | None:
 
 
 def _late_arrivals(trial: Trial, experiment: Experiment) -> Value | None:
-    if experiment.load.model != "open" or not trial.started:
+    if isinstance(experiment.load, ClosedLoad) or not trial.started:
         return None
     share = trial.late_arrivals / trial.started
     reason = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vtlab.model.load import ClosedLoad
 from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.records import Instance
 from vtlab.model.run import Analysis
@@ -34,7 +35,7 @@ def environment_table(analysis: Analysis) -> Table:
     m, exp = analysis.run.manifest, analysis.run.experiment
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
-    amount = f"closed: {load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
+    amount = f"closed: {load_words(exp)}" if isinstance(load, ClosedLoad) else f"open: {load.rate:g} arrivals/s"
     descriptions = sorted({(i.variant, _jvm(i)) for b in analysis.accepted for i in b.instances})
     rows = [
         ["started", figures.utc(m.started)],

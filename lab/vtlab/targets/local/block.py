@@ -141,7 +141,7 @@ class LocalBlock:
         Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts, as it is of the levels of a search.
         """
-        if self.experiment.between and call.trial_order:
+        if self.experiment.reset and call.trial_order:
             return self._load_apart(call)
         light = call.light_load
         parts = self._parts(call) if call.is_at_once else {None: call}
@@ -190,10 +190,10 @@ class LocalBlock:
 
     def _reset(self, variant: str) -> None:
         """Does what the experiment wants done before a trial. Errors are those of ``before_trial.run``."""
-        if self.experiment.between:
+        if self.experiment.reset:
             base = self._process_of(variant).url
-            log = self._site.folder / "logs" / f"{self.start.number}-{self.start.attempt}-between.log"
-            before_trial.run(self.experiment.between, variant, base, self._site.ledger, log)
+            log = self._site.folder / "logs" / f"{self.start.number}-{self.start.attempt}-reset.log"
+            before_trial.run(self.experiment.reset, variant, base, self._site.ledger, log)
 
     def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""

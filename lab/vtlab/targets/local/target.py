@@ -84,12 +84,12 @@ class LocalTarget:
             instances = self._verify_ready(failures)
             verification.refuse_other_jvms(experiment, instances)
             preflight = self.site.preflight
-            if experiment.workload_ and not preflight.is_over and not instances:
+            if not experiment.is_sample and not preflight.is_over and not instances:
                 # Nothing was measured before: there is no service to compare.
                 raise _not_started(failures, self.site.folder)
             started = LocalStart(experiment, block, attempt, list(self._running), instances, failures)
             local_block = LocalBlock(self.site, started)
-            if experiment.workload_:
+            if not experiment.is_sample:
                 preflight.check(local_block)
             return local_block
 

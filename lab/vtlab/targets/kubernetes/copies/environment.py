@@ -63,7 +63,7 @@ def _named_variables(container: Json) -> dict[str, str]:
 
 def _present_options(original: Original, experiment: Experiment) -> str:
     """Returns JAVA_TOOL_OPTIONS of the experiment, else of the original. BadInput where its value is elsewhere."""
-    settings = {**original.service.environment, **experiment.settings}
+    settings = {**original.service.settings, **experiment.settings}
     if _OPTIONS in settings:
         return settings[_OPTIONS]
     variable = _variable(original.container, _OPTIONS)

@@ -82,7 +82,7 @@ def refuse_what_copies_lack(service: Service, experiment: Experiment) -> None:
             f"the service {service.name} needs '{service.started_before.command}', which runs on one machine only",
             "have it run in the cluster, and leave out what vtlab is to start before",
         )
-    if service.environment_from or service.environment_file:
+    if service.env or service.env_file:
         raise BadInput(
             f"the service {service.name} takes values from vtlab's environment or from a file, which no object of a"
             " cluster may hold in the clear",

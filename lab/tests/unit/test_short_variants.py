@@ -1,4 +1,4 @@
-"""``--with jar=PATH``: another build of the service as one more variant."""
+"""Short forms of variants: another build of the service, threads, a JDK, a pool or a setting as one more variant."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import pytest
 
 from tests.support import recorded
 from tests.support.cli_call import call
-from tests.support.experiments import STUB, STUB_SERVICE
+from tests.support.experiments import STUB, stub_service
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
 from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Java
+from vtlab.model import experiment_files, short_variants
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
-from vtlab.model.service import Service, load
-from vtlab.planning import extra_variants, planned_runs
+from vtlab.model.service import Service
+from vtlab.planning import planned_runs
 from vtlab.runs import store
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.services import builds, process
+from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
@@ -35,13 +37,19 @@ def old(tmp_path: Path) -> Path:
     return jar
 
 
+def with_variants(exp: Experiment, *texts: str, folder: Path = Path("/")) -> Experiment:
+    """Returns the experiment of a file in that folder, which has these variants besides."""
+    document = {**exp.document(), "variants": [*exp.variants, *texts]}
+    return experiment_files.of_document(document, folder / "file.json")
+
+
 def added(old: Path, exp: Experiment | None = None) -> Experiment:
-    return extra_variants.with_extra_variants(exp or recorded.experiment(), [f"jar={old}"])
+    return with_variants(exp or recorded.experiment(), f"jar={old.name}", folder=old.parent)
 
 
 def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path) -> None:
     exp = recorded.experiment(
-        load={"model": "closed", "users": 1000, "round": {"platform": "5s"}},
+        load={"full": {"users": 1000, "round": {"platform": "5s"}}},
         windows={"measure": "5s", "measure_by_variant": {"platform": "20s"}},
         properties={"platform": {"threads": "platform", "settings": {"A": "1"}}},
     )
@@ -79,11 +87,15 @@ def test_a_jar_without_a_name_of_its_own_is_refused(tmp_path: Path, jar: str) ->
 
 def test_anything_else_is_refused(old: Path) -> None:
     exp = recorded.experiment()
-    for text, words in (("old.jar", "no such variant"), ("jar=", "no such variant"), ("jar=x", "no such file")):
+    for text, words in (
+        ("old.jar", "must be lower case"),
+        ("jar=", "no such variant"),
+        ("jar=x", "there is no file /x"),
+    ):
         with pytest.raises(BadInput, match=words):
-            extra_variants.with_extra_variants(exp, [text])
+            with_variants(exp, text)
     with pytest.raises(BadInput, match="is no name for a further variant"):
-        extra_variants.with_extra_variants(exp, [f"jar={old}", f"jar={old}"])
+        with_variants(exp, f"jar={old}", f"jar={old}")
 
 
 def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:
@@ -141,17 +153,17 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
 
 
 def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
-    stub = added(old, recorded.experiment(service=str(STUB_SERVICE)))
+    stub = added(old, recorded.experiment(service=stub_service()))
     with pytest.raises(BadInput, match="the service stub is no jar"):
-        builds.other_builds(stub, load(STUB_SERVICE))
-    assert builds.other_builds(recorded.experiment(), load(STUB_SERVICE)) == {}
+        builds.other_builds(stub, resolve_service(stub))
+    assert builds.other_builds(recorded.experiment(), resolve_service(stub)) == {}
     gone = added(old)
     old.unlink()
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
         builds.other_builds(gone, SERVICE)
     options = Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
     with pytest.raises(BadInput, match="in a cluster no jar is started"):
-        create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")
+        create_runs(planned_runs.runs([stub.model_copy(update={"service": "sample"})], []), options, "x")
 
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
@@ -179,11 +191,11 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
     addition: str, name: str, threads: str, java: int | None, settings: dict[str, str]
 ) -> None:
     exp = recorded.experiment(
-        load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}},
+        load={"full": {"users": 1000, "round": {"platform": "5s", "virtual": "1s"}}},
         expected=None,
         windows={"measure": "5s", "measure_by_variant": {"virtual": "10s"}},
     )
-    more = extra_variants.with_extra_variants(exp, [addition])
+    more = with_variants(exp, addition)
     properties = more.properties_of(name)
     assert (more.variants, properties.threads) == (["platform", "virtual", name], threads)
     assert (properties.java, properties.settings) == (java, settings)
@@ -197,17 +209,39 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
 def test_an_addition_keeps_what_its_base_has() -> None:
     of_base = {"threads": "virtual", "java": 25, "settings": {"A": "1"}, "jvm_flags": ["-XX:+UseZGC"]}
     exp = recorded.experiment(properties={"virtual": of_base})
-    more = extra_variants.with_extra_variants(exp, ["env:B=2", "java=21"])
+    more = with_variants(exp, "env:B=2", "java=21")
     with_b, on_21 = more.properties_of("virtual-b-2"), more.properties_of("virtual-jdk21")
     assert (with_b.java, with_b.settings, with_b.jvm_flags) == (25, {"A": "1", "B": "2"}, ["-XX:+UseZGC"])
     assert (on_21.java, on_21.settings) == (21, {"A": "1"})
 
 
 @pytest.mark.parametrize(
-    "addition", ["platform-0", "platform-many", "java=old", "java=17", "pool=0", "env:=1", "env:A B=1", "reactive-5"]
+    "addition", ["platform-0", "platform-many", "java=old", "pool=0", "env:=1", "env:A B=1", "reactive-5"]
 )
 def test_what_is_no_addition_names_those_that_are(addition: str) -> None:
     with pytest.raises(BadInput) as caught:
-        extra_variants.with_extra_variants(recorded.experiment(), [addition])
+        with_variants(recorded.experiment(), addition)
     assert addition in caught.value.message
-    assert extra_variants.KINDS in caught.value.fix
+    assert short_variants.KINDS in caught.value.message + caught.value.fix
+
+
+def test_what_is_wrong_with_an_addition_is_said_of_that() -> None:
+    with pytest.raises(BadInput, match=r"^variant java=17: Input should be greater than or equal to 21$"):
+        with_variants(recorded.experiment(), "java=17")
+
+
+def test_a_variant_that_properties_describe_keeps_its_name() -> None:
+    """The complete experiment of a results directory is not expanded anew."""
+    more = with_variants(recorded.experiment(), "platform-1000", "pool=50")
+    assert with_variants(more) == more
+    slow = {"platform-5": {"threads": "platform", "settings": {"A": "1"}}}
+    assert with_variants(recorded.experiment(), "platform-5").properties != slow
+    document = {**recorded.experiment().document(), "variants": ["platform", "platform-5"], "properties": slow}
+    described = experiment_files.of_document({**document, "expected": {}, "load": {"full": "auto"}}, Path("/e.json"))
+    assert described.environment_of("platform-5")["A"] == "1"
+
+
+def test_a_jdk_of_the_service_holds_for_variants_that_name_none() -> None:
+    shop = recorded.experiment(service={"jar": "shop.jar", "java": 25})
+    more = with_variants(shop, "java=21")
+    assert [more.properties_of(name).java for name in more.variants] == [25, 25, 21]
