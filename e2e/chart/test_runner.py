@@ -57,7 +57,7 @@ def test_of_an_own_service_it_measures_copies(render: Render) -> None:
     volumes = {volume["name"]: volume for volume in job(rendered)["spec"]["template"]["spec"]["volumes"]}
     (text,) = rendered.one("ConfigMap", volumes["experiment"]["configMap"]["name"])["data"].values()
     planned = experiment.Experiment.model_validate_json(text)
-    assert (resolve_service(planned).deployment, planned.load.model) == ("shop", "closed")
+    assert (planned.name, resolve_service(planned).deployment, planned.load.users) == ("shop", "shop", 200)
     assert given["prometheus_url"] == "http://prometheus-operated.monitoring:9090"
     assert given["agent_image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
     assert given["k6_image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
@@ -76,12 +76,11 @@ def test_the_values_of_the_docs_measure_an_own_service(render: Render, tmp_path:
     assert words(render("-f", file))[1] == "/experiment/experiment.json"
 
 
-@pytest.mark.parametrize("key", ["login", "data", "k6"])
+@pytest.mark.parametrize("key", ["login", "data", "k6", "service.env", "service.env_file"])
 def test_a_workload_with_files_or_secrets_is_refused(refusal: Callable[..., str], key: str) -> None:
     """They would lie in a ConfigMap in the clear, or are not in the Job's pod."""
-    workload = f'runner.experiment.workload={{"requests":["GET /orders/17"],"{key}":"secret"}}'
-    message = refusal(*OWN_SERVICE, "--set-json", workload)
-    assert f"runner.experiment.workload.{key}: the runner has neither files nor secrets" in message
+    message = refusal(*OWN_SERVICE, "--set", f"runner.experiment.{key}=secret")
+    assert f"runner.experiment.{key}: the runner has neither files nor secrets" in message
     assert "vtlab run --target kubernetes" in message
 
 
@@ -126,8 +125,7 @@ def test_it_needs_monitoring(refusal: Callable[..., str]) -> None:
     [
         *("runner.experiments={}", "runner.options={blocks}", "runner.experiments={--cpu}", "runner.image.tga=1"),
         *("runner.experiment.name=shop", "runner.experiment.name=shop,runner.experiment.service=shop"),
-        "runner.experiment.name=shop,runner.experiment.service.deployment=shop",
-        "runner.experiment.name=shop,runner.experiment.service.name=shop,runner.experiment.service.jar=shop.jar",
+        "runner.experiment.service.name=shop,runner.experiment.service.jar=shop.jar",
     ],
 )
 def test_other_values_are_refused(refusal: Callable[..., str], values: str) -> None:

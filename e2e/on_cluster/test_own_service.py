@@ -188,11 +188,12 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
 def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
     """Without `--users` vtlab searches the load with copies of a Deployment, and measures blocks of other copies with
     what it chose. Five threads are named."""
-    file = tmp_path / "shop.json"
-    flags = ["-Dserver.tomcat.threads.max=5"]
-    file.write_text(json.dumps({"name": "shop", "deployment": "shop", "jvm_flags": flags}), encoding="utf-8")
+    file = tmp_path / "vtlab.json"
+    service = {"deployment": "shop", "jvm_flags": ["-Dserver.tomcat.threads.max=5"]}
+    file.write_text(json.dumps({"service": service}), encoding="utf-8")
     root = tmp_path / "results"
-    words = ["--target", "kubernetes", "--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
+    # A Deployment implies the cluster.
+    words = ["--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
     line: list[str | Path] = ["try", file, "GET /thread?duration=300ms", "--blocks", "1", *words, "--results", root]
     with runs.Running(tmp_path, *line) as run:
         run.wait_for(lambda: len(names(copies())) == 2, "copies", 300)
@@ -247,11 +248,10 @@ def test_data_login_and_scripts_reach_k6_by_a_secret(by: str, limited: dict[str,
     (tmp_path / "waits.csv").write_text("wait\n100ms\n", encoding="utf-8")
     (tmp_path / "paths.js").write_text("export const path = (wait) => `/thread?duration=${wait}`;\n", encoding="utf-8")
     (tmp_path / "load.js").write_text(SCRIPT, encoding="utf-8")
-    service = tmp_path / "service.json"
-    service.write_text(json.dumps({"name": "shop", "deployment": "shop"}), encoding="utf-8")
-    file = tmp_path / "shop.json"
+    file = tmp_path / "vtlab.json"
     asked = REQUESTS if by == "requests" else {"k6": "load.js"}
-    file.write_text(json.dumps({"service": str(service), **asked, "load": {"users": 20}}), encoding="utf-8")
+    document = {"service": {"deployment": "shop"}, **asked, "load": {"full": {"users": 20}}}
+    file.write_text(json.dumps(document), encoding="utf-8")
     root = tmp_path / "results"
     words = ["--target", "kubernetes", "--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
     line: list[str | Path] = ["try", file, "--blocks", "1", *words, "--results", root]

@@ -406,12 +406,13 @@ def shortened(
     """The file of an experiment with fewer users, another window and maybe fewer variants or shorter requests."""
     experiment = json.loads((lab.REPOSITORY / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
     del experiment["$schema"]
-    experiment["load"] |= {"users": users, "round": rounds}
+    full = experiment["load"]["full"]
+    full |= {"users": users, "round": rounds}
     experiment["windows"] |= {"measure": measure, "measure_by_variant": {}, **windows}
-    experiment["request"]["query"] |= query or {}
+    experiment["requests"][0]["query"] |= query or {}
     if duration := (query or {}).get("duration"):
-        experiment["load"]["service_time"] = dict.fromkeys(experiment["load"].get("service_time", {}), duration)
-    experiment["variants"] = variants or experiment["variants"]
+        full["service_time"] = dict.fromkeys(full.get("service_time", {}), duration)
+    experiment["variants"] = variants or experiment.get("variants", ["platform", "virtual"])
     properties = experiment.get("properties", {})
     experiment |= {"expected": {}, "properties": {k: v for k, v in properties.items() if k in experiment["variants"]}}
     file = folder / f"{name}.json"
