@@ -97,7 +97,7 @@ def test_a_broken_experiment_is_named_with_its_file(tmp_path: Path) -> None:
     broken.write_text(TINY.read_text(encoding="utf-8").replace('"users"', '"userz"'), encoding="utf-8")
     done = call("run", broken, "--results", tmp_path / "results")
     assert done.code == 2
-    assert "load.userz: unknown key" in done.err
+    assert "load.full.userz: unknown key" in done.err
     assert str(broken) in done.err
 
 

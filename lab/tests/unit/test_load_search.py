@@ -10,10 +10,11 @@ import pytest
 
 from tests.support import recorded
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
-from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, LoadSearch, SearchTime
+from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WITHIN, LoadSearch, SearchTime
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import SEARCH_USERS
 from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.targets.recorded import Journal, Playback, RecordedBlock
@@ -114,7 +115,7 @@ class Pair(RecordedBlock):
         server = {"cpu_cores": 0.9, "jit_cpu": 0.5 if len(self.calls) <= self._compiling else None}
         done = 2 * len(self.calls)
         factors = (0.3 * 1.2**done, 0.3 * 1.2 ** (done + 1)) if len(self.calls) <= self._cold else (1.0, 1.0)
-        steady = answered(variant, self._throughputs[variant], WARM_UP_USERS, 5, phase="warmup", server=server)
+        steady = answered(variant, self._throughputs[variant], SEARCH_USERS, 5, phase="warmup", server=server)
         return [recorded.scaled(steady, factor) for factor in factors]
 
     def _trial(self, variant: str, users: int, window: float) -> Trial:
@@ -163,7 +164,7 @@ def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls
         f"{AFTER_RAISED} trial-load cycles of platform virtual",
     ]
     assert pair.journal.events.count("end of the warm-up") == 1
-    under_limit = next(cycles for cycles, users in pair.warmed if users == (WARM_UP_USERS,))
+    under_limit = next(cycles for cycles, users in pair.warmed if users == (SEARCH_USERS,))
     assert under_limit == AFTER_RAISED < WARM_UP_CYCLES, "the part with more CPU took the place of one"
     assert curve.ended == "levelled off", "the levels have their whole time"
 
@@ -172,12 +173,12 @@ def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
     pair = Pair()
     curve, search, lines = searched(pair)
     assert (curve.ended, curve.why) == ("levelled off", "")
-    assert pair.calls[0] == ((WARM_UP_USERS,), [])
+    assert pair.calls[0] == ((SEARCH_USERS,), [])
     assert [users for users, _ in pair.calls[1:]] == [(1,), (2, 4, 8), (16, 32, 64), (5, 6)]
     assert curve.chosen == pytest.approx(2 * 640 / 19.5, rel=0.05)
     assert curve.seconds == pytest.approx(pair.now, abs=0.1)
     assert len(search.trials) == len(curve.points) == 2 * 9
-    assert lines[0] == f"warm-up with {WARM_UP_USERS} users"
+    assert lines[0] == f"warm-up with {SEARCH_USERS} users"
     assert lines[1:3] == ["1 user", "2, 4 and 8 users"]
     at_64 = {point.variant: point.throughput for point in curve.points if point.users == 64}
     assert at_64 == pytest.approx({"platform": 98, "virtual": 640}, rel=0.03)
@@ -187,7 +188,7 @@ def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_
     pair = Pair(ENDLESS)
     searched(pair, within=1000)
     assert pair.warmed == [
-        (WARM_UP_CYCLES, (WARM_UP_USERS,)),
+        (WARM_UP_CYCLES, (SEARCH_USERS,)),
         *((0, users) for users in [(1,), (2, 4, 8), (16, 32, 64)]),
         *((1, users) for users in [(128, 256), (512,), (1024,), (2048,), (4096,)]),
     ]

@@ -48,10 +48,12 @@ def test_every_command_and_exit_code_is_there() -> None:
 
 
 def test_every_key_of_an_experiment_has_a_type() -> None:
-    page = schemas.experiment_page()
+    page = schemas.text()
     assert "| `users` | whole number, above 0, at most 20000 | required |" in page
-    assert "| `warmup_load` | duration | `2s` |" in page
-    assert "## `load`, open" in page
+    assert "| `full` | `auto` or `none` or see below | `auto` |" in page
+    assert "| `warmup_load` | duration | `3s` |" in page
+    assert "## `load.typical`, a rate" in page
+    assert "## `service.started_before`" in page
     assert "|  |  |" not in page
 
 

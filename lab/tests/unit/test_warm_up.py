@@ -40,7 +40,7 @@ PACED = recorded.experiment(windows=COUNTED)
 
 
 def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None:
-    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
+    windows = COUNTED | {"warmup_requests": 0, "max_cycles": 2}
     run = replay.run(replay.experiment(windows=windows), warm_up=7)
     (good,) = run.blocks
     unsteady = recorded.broken(good, "virtual", "unsteady")
@@ -65,7 +65,7 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
 @pytest.mark.parametrize(("last_that_compiles", "further"), [(5, 1), (6, 2), (7, 2)])
 def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_compiles: int, further: int) -> None:
     """The JIT compiler rests before the trials; where it does not, the checks judge its CPU in them."""
-    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
+    windows = COUNTED | {"warmup_requests": 0, "max_cycles": 2}
     experiment = replay.experiment(windows=windows)
     (good,) = replay.run(experiment).blocks
     warmup = []
@@ -275,7 +275,7 @@ def test_a_variant_that_breaks_in_trials_after_the_warm_up_leaves_and_the_other_
     ("cores", "windows"),
     [
         (None, COUNTED),
-        (1.5, COUNTED | {"warmup_requests": None}),
+        (1.5, COUNTED | {"warmup_requests": 0}),
         (1.5, COUNTED | {"warmup_cycles": 0}),
     ],
 )

@@ -81,7 +81,7 @@ def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
     if not path.is_file():
         known = f"known are: {', '.join(names(folder))} (vtlab list)"
         if path.parent == folder:
-            raise BadInput(f"unknown experiment '{name}'", f"{known}; of a file write its path, such as vtlab.yaml")
+            raise BadInput(f"unknown experiment '{name}'", known)
         raise BadInput(f"there is no file {name}", f"vtlab init app.jar writes one; of the experiments {known}")
     with _naming(str(path)):
         return of_document(documents.read(path), path, options)
