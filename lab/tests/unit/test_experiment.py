@@ -189,7 +189,7 @@ def test_a_variants_properties_are_what_makes_it() -> None:
             changed(service={"jar": "a.jar", "variants": {}}),
             "service.variants: write service.settings_by_threads instead",
         ),
-        (changed(service="shop.json"), "service: shop.json is no jar: write what that file says into service"),
+        (changed(service="shop.json"), "service: shop.json is not a jar: write the keys of that file under service"),
         ('{"name": "shop", "jar": "shop.jar", "readiness": "/"}', "jar: write service.jar instead"),
         (changed(ideal={"platform": 200}), "ideal: write expected, for reports, and load.full.round, which paces"),
         (changed(windows__spread="1s"), "windows.spread: write windows.ramp_up instead"),

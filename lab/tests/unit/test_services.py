@@ -128,7 +128,7 @@ def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_flags(
 def test_a_service_without_a_way_to_be_told_of_a_companion_is_refused(tmp_path: Path) -> None:
     service = mine(tmp_path, companions={"downstream": {"OTHER": "{url}/api"}})
     assert service.companion_environment("downstream", url="http://h") == {"OTHER": "http://h/api"}
-    with pytest.raises(BadInput, match="does not say how a variant is told where its database is"):
+    with pytest.raises(BadInput, match="has no setting for the address of its database"):
         service.companion_environment("database", url="", user="", password="")
 
 

@@ -81,7 +81,7 @@ def test_its_name_is_that_of_the_jar(tmp_path: Path, jar: str, name: str) -> Non
 def test_a_jar_without_a_name_of_its_own_is_refused(tmp_path: Path, jar: str) -> None:
     # platform-a is what vtlab aa calls a variant.
     (tmp_path / jar).touch()
-    with pytest.raises(BadInput, match="is no name for a further variant"):
+    with pytest.raises(BadInput, match="is taken or reserved"):
         added(tmp_path / jar)
 
 
@@ -94,7 +94,7 @@ def test_anything_else_is_refused(old: Path) -> None:
     ):
         with pytest.raises(BadInput, match=words):
             with_variants(exp, text)
-    with pytest.raises(BadInput, match="is no name for a further variant"):
+    with pytest.raises(BadInput, match="is taken or reserved"):
         with_variants(exp, f"jar={old}", f"jar={old}")
 
 

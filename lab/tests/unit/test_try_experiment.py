@@ -182,7 +182,7 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
     stored = parse(json.dumps(closed.document()), "there")
     assert stored.limits.heap is None, "the blocks have the heap that the JVM chooses, too"
     assert [request.line for request in closed.requests] == ["GET /a", "POST /b"]
-    assert remarks.writing_remarks(closed)[0].startswith("POST /b may change what the service stores")
+    assert remarks.writing_remarks(closed)[0].startswith("POST /b may change the data of the service")
     reset = experiment_of(jar, "POST /b", reset="POST /reset")
     assert (reset.reset, remarks.writing_remarks(reset)) == ("POST /reset", [])
     rated = experiment_of(jar, "GET /a", rate=300.0)

@@ -49,56 +49,60 @@ class _Strict(BaseModel):
 class Windows(_Strict):
     """How long things take within a block."""
 
-    warmup_users: Annotated[int, Field(gt=0, description="in the first cycles of the warm-up")] = 50
+    warmup_users: Annotated[int, Field(gt=0, description="users in the first cycles of the warm-up")] = 50
     warmup_query: Annotated[
         dict[str, str] | None,
-        Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
+        Field(
+            description="query of the request in the first cycles: cheaper requests, so that the JIT compiler sees many"
+        ),
     ] = None
     # Cycles that judge the steady state scatter by as much as they may gain in 2 s, and a further one takes three times
     # what a longer one adds.
-    warmup_load: Annotated[Duration, Field(description="of one cycle of the warm-up")] = "3s"
+    warmup_load: Annotated[Duration, Field(description="length of a warm-up cycle")] = "3s"
     warmup_cycles: Annotated[
         int,
         Field(
             ge=0,
-            description="with warmup_users and warmup_query. After these come up to three with the trials' own users"
-            " and request, which are judged. Two are enough after cycles with more CPU, one where it shows the load to"
-            " be the bound. Where wait_for_answers is false these have warmup_users, too",
+            description="number of cycles with warmup_users and warmup_query. Up to three cycles with the users and"
+            " the request of the trials follow, and are judged: two after cycles with more CPU, one if it shows that"
+            " the load is the bottleneck. Where wait_for_answers is false, these have warmup_users, too",
         ),
     ] = 1
     warmup_requests: Annotated[
         int,
         Field(
             ge=0,
-            description="of all users together in each of these cycles, which ends with the last answer, and after"
-            " three times warmup_load, or ten seconds, at the latest; of closed load. They get more CPU than the"
-            " limit, where the machine has it. 0: a cycle lasts for warmup_load",
+            description="requests of all users together in each of these cycles of closed load. A cycle ends with the"
+            " last answer, but after three times warmup_load, or ten seconds, at the latest. It gets more CPU than the"
+            " limit, where the machine has more. 0: a cycle lasts for warmup_load",
         ),
     ] = 3000
-    max_cycles: Annotated[
-        int, Field(ge=0, le=60, description="cycles with the trials' own load at most beyond those that judge it")
-    ] = 8
+    max_cycles: Annotated[int, Field(ge=0, le=60, description="most further cycles with the load of the trials")] = 8
     single_user_phase: Annotated[
         Duration,
-        Field(description="for which one user alone gives the shortest response, in three parts; 0s for none"),
+        Field(
+            description="length of the phase in which a single user shows the shortest response, in three parts; 0s"
+            " for none"
+        ),
     ] = "9s"
     ramp_up: Annotated[
-        Duration, Field(description="over which the users start, at least, where load.full.round does not say it")
+        Duration, Field(description="shortest time in which the users start, where load.full.round does not give it")
     ] = "1s"
-    measure: Annotated[Duration, Field(description="of a measured window")] = "5s"
+    measure: Annotated[Duration, Field(description="length of a measured window")] = "5s"
     measure_by_variant: Annotated[
-        dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
+        dict[str, Duration],
+        Field(description="length of the windows of variants that need another, such as a variant that answers rarely"),
     ] = {}
     trials: Annotated[
         Literal[1, 2, 4],
         Field(
-            description="of each variant in a block; 1, where nothing drifts or they take minutes, is not mirrored; 4"
-            " short trials, where drift is most of what blocks differ by"
+            description="trials of each variant in a block, in mirrored order: 1 where nothing drifts or trials take"
+            " minutes, 4 short trials where blocks differ mostly by drift"
         ),
     ] = 2
     wait_for_answers: Annotated[
         bool,
-        Field(description="false: what is unanswered when a trial's window ends is given up; needs one trial of each"),
+        Field(description="false: a trial gives up unanswered requests when its window ends; needs trials: 1"),
     ] = True
 
 
@@ -106,9 +110,10 @@ class Limits(_Strict):
     """What each variant may use, the same on every target."""
 
     cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
-    memory: Annotated[str, Field(pattern=MEMORY, description="of the whole process")] = "1Gi"
+    memory: Annotated[str, Field(pattern=MEMORY, description="of the whole process: 512Mi, 1Gi")] = "1Gi"
     heap: Annotated[
-        str | None, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx; null: what the JVM, or its flags, choose")
+        str | None,
+        Field(pattern=r"^\d+[kmg]$", description="as for -Xms and -Xmx: 384m; null: the JVM, or its flags, choose it"),
     ] = None
 
 
@@ -116,10 +121,15 @@ class Properties(_Strict):
     """What makes a variant, where its name alone does not say so."""
 
     threads: Annotated[variant.Threads, Field(description="what handles a request")]
-    java: Annotated[int | None, Field(ge=21, description="major version of the JDK; the service's if none")] = None
+    java: Annotated[
+        int | None, Field(ge=21, description="major version of the JDK; by default that of the service")
+    ] = None
     jar: Annotated[
         str | None,
-        Field(description="another build of the service, on one machine; a relative path starts at its directory"),
+        Field(
+            description="another build of the service, on one machine; a relative path starts at the service's"
+            " directory"
+        ),
     ] = None
     settings: Annotated[dict[str, str], Field(description="environment of this variant alone")] = {}
     jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
@@ -128,7 +138,7 @@ class Properties(_Strict):
 def _from_jar(value: Any) -> Any:
     """Expands the path of a jar into a service."""
     if isinstance(value, str) and value.endswith(documents.SUFFIXES):
-        raise ValueError(f"{value} is no jar: write what that file says into service")
+        raise ValueError(f"{value} is not a jar: write the keys of that file under service")
     return {"jar": value} if isinstance(value, str) and value != SAMPLE else value
 
 
@@ -152,7 +162,10 @@ class Experiment(_Strict):
     ] = ""
     description: Annotated[
         str,
-        Field(min_length=1, description="what it shows, for lists and reports; service and requests by default"),
+        Field(
+            min_length=1,
+            description="what the experiment shows, for lists and reports; service and requests by default",
+        ),
     ] = ""
     service: Annotated[
         WrittenService,
@@ -170,38 +183,39 @@ class Experiment(_Strict):
         Field(
             min_length=2,
             max_length=8,
-            description="names; all others are compared with the first of them. Or the short forms platform-1000,"
-            " jar=PATH, java=21, pool=50 and env:NAME=VALUE, which vtlab expands into a name and properties",
+            description="names of the variants; vtlab compares all others with the first. The short forms"
+            " platform-1000, jar=PATH, java=21, pool=50 and env:NAME=VALUE stand for a name and its properties",
         ),
     ] = ["platform", "virtual"]
     properties: Annotated[
-        dict[str, Properties], Field(description="of the variants that are not just platform, virtual or reactive")
+        dict[str, Properties], Field(description="what makes a variant other than platform, virtual and reactive")
     ] = {}
     settings: Annotated[
-        dict[str, str], Field(description="environment for every variant; recorded and shown: nothing secret")
+        dict[str, str],
+        Field(description="environment of every variant; results and reports show it, so write no secrets here"),
     ] = {}
     needs: Annotated[list[Need], Field(description="what vtlab starts beside the variants")] = []
     reset: Annotated[
         str | None,
         Field(
             min_length=1,
-            description="before each trial, on one machine: a request as a line, POST /test/reset, or a command with"
-            " its arguments. {base} is the address of the variant, {variant} its name. In a request {env.NAME} is a"
-            " variable of vtlab's environment. A command reads it there itself",
+            description="runs before each trial, on one machine: a request, POST /test/reset, or a command. {base} is"
+            " the address of the variant, {variant} its name. In a request {env.NAME} is a variable of vtlab's"
+            " environment; a command reads it there itself",
         ),
     ] = None
-    max_response: Annotated[Duration, Field(description="after which a request is given up, as an error")] = "30s"
+    max_response: Annotated[Duration, Field(description="time after which a request counts as an error")] = "30s"
     max_errors: Annotated[
-        float, Field(ge=0, lt=1, description="share of the answers that may be errors; with more the variant fails")
+        float, Field(ge=0, lt=1, description="share of the answers that may be errors; a variant with more fails")
     ] = MAX_ERRORS
     primary: Annotated[
         Literal["throughput", "latency_p99"],
-        Field(description="the metric that gets the verdict; latency_p99 under a typical load only"),
+        Field(description="metric that the verdict is about; latency_p99 needs load.typical"),
     ] = "throughput"
     windows: Windows = Windows()
     expected: Annotated[
         dict[str, float],
-        Field(description="requests per second by the operational laws, per variant; for reports alone"),
+        Field(description="requests per second that the operational laws predict, by variant; shown in reports only"),
     ] = {}
 
     @field_validator("reset")
@@ -243,8 +257,8 @@ class Experiment(_Strict):
         for name in self.variants:
             if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
                 raise ValueError(
-                    f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)} and {KINDS}; say in"
-                    " properties what another one is"
+                    f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)} and {KINDS}; describe any"
+                    " other in properties"
                 )
         for name in self.properties:
             if name in variant.ENVIRONMENT and name != self.properties[name].threads:

@@ -53,7 +53,7 @@ _MOVED = {
 #: What a text is to be, by its pattern.
 _FORMS = {
     DURATION: "not a duration: write it as 50ms, 5s or 1m",
-    THINK_TIME: "not a duration: write it as 500ms, or exp(500ms) for drawn ones",
+    THINK_TIME: "not a duration: write it as 500ms, or exp(500ms) to draw it",
     MEMORY: "not a memory size: write it as 512Mi or 1Gi",
 }
 #: Keys of a service alone.

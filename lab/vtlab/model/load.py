@@ -30,7 +30,8 @@ ThinkTime = Annotated[
     str,
     Field(
         pattern=THINK_TIME,
-        description="of that length, 200ms, or drawn from an exponential distribution with that mean, exp(200ms)",
+        description="between an answer and the next request: 200ms, or exp(200ms) for times drawn from an exponential"
+        " distribution with that mean",
     ),
 ]
 
@@ -38,23 +39,23 @@ ThinkTime = Annotated[
 class ClosedLoad(_Strict):
     """A fixed number of users, each sending its next request when the one before is answered."""
 
-    users: Annotated[int, Field(gt=0, le=20000, description="how many send requests at the same time")]
+    users: Annotated[int, Field(gt=0, le=20000, description="number of users, who send requests at the same time")]
     think_time: ThinkTime = "0s"
     round: Annotated[
         dict[str, Duration],
         Field(
-            description="how long one round of a user (response and think time) takes a variant with so many users;"
-            " this paces the ramp-up and the beginning of the window. For a variant without it that of its warm-up"
-            " counts, or the shortest of the others where its windows hold ten rounds"
+            description="by variant, the length of one round of a user (response and think time) with this number of"
+            " users; it paces the ramp-up and the start of the window. A variant without an entry takes the round of"
+            " its warm-up, or the shortest round of the others where its windows hold ten rounds"
         ),
     ] = {}
     service_time: Annotated[
         dict[str, Duration],
         Field(
-            description="how long a request takes a variant once a thread or a connection has it, where so many users"
-            " queue for these. Throughput is steady as soon as all are taken, so the window begins then, and not after"
-            " a round; the latency, which is not steady before, is not recorded. In the warm-up no more users come than"
-            " are served at a time, and their number over it is what the load allows them"
+            description="by variant, the length of a request without its wait for a thread or a connection, where this"
+            " number of users queues for them. Throughput is steady as soon as all of them are in use, so the window"
+            " starts then. Latency is not steady yet and is not recorded. In the warm-up no more users come than are"
+            " served at a time"
         ),
     ] = {}
 
@@ -70,7 +71,7 @@ class ClosedLoad(_Strict):
 
 
 class SearchedLoad(_Strict):
-    """Closed load whose users vtlab searches: as many as show what limits the variants."""
+    """Closed load for which vtlab searches the number of users that saturates a variant."""
 
     users: Literal["auto"] = "auto"
     think_time: ThinkTime = "0s"
@@ -101,15 +102,15 @@ class RateLoad(_Strict):
         Field(
             gt=0,
             le=20000,
-            description="an arrival whose user is still busy is dropped; at least, and by default, rate x max_response"
-            " + 4 x sqrt(rate x max_response)",
+            description="users who send the arrivals in turn; an arrival whose user is still busy is dropped. The"
+            " default is the least number: rate x max_response + 4 x sqrt(rate x max_response)",
         ),
     ] = None
     gaps: Annotated[
         Literal["exponential", "even"],
         Field(
-            description="between two arrivals: exponential, as of many users who know nothing of each other, or all the"
-            " same, where no queue stands below a utilisation of 100 %"
+            description="times between two arrivals: exponential, as many independent users cause, or even, which cause"
+            " no queue below a utilisation of 100 %"
         ),
     ] = "exponential"
 
@@ -134,7 +135,10 @@ class OpenLoad(RateLoad):
 class ShareLoad(_Strict):
     """Arrivals at a share of the throughput that full load shows."""
 
-    share: Annotated[float, Field(gt=0, le=1, description="of the first variant's throughput under full load")]
+    share: Annotated[
+        float,
+        Field(gt=0, le=1, description="share of the first variant's throughput under full load; not measured yet"),
+    ]
 
 
 def _words(choices: str, *words: str) -> Callable[[Any], Any]:
@@ -188,14 +192,18 @@ class Load(_Strict):
     full: Annotated[
         FullLoad,
         Field(
-            description="users who saturate at least one variant: auto, where vtlab searches their number, or users."
-            " None by default beside a typical rate",
+            description="users who saturate at least one variant: auto, so that vtlab searches their number; none; or"
+            " the keys below. The default is none where typical has a rate",
             default="auto",
             validate_default=True,
         ),
     ]
     typical: Annotated[
-        TypicalLoad, Field(description="arrivals at one rate for all variants; not measured beside full load yet")
+        TypicalLoad,
+        Field(
+            description="arrivals at one rate for all variants: none, or the keys below. vtlab does not measure it"
+            " beside full load yet"
+        ),
     ] = "none"
 
     @model_validator(mode="before")

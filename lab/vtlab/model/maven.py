@@ -99,7 +99,7 @@ def _words(interval: _Interval) -> str:
 
 def _interval(match: re.Match[str] | None, text: str) -> _Interval:
     if match is None or not (match["low"] or match["high"]) or not (match["comma"] or match["low"]):
-        raise ValueError(f"{text!r} is no range of versions: write it as Maven does, [1.0,2.0)")
+        raise ValueError(f"{text!r} is not a range of versions: write it as Maven does, [1.0,2.0)")
     if not match["comma"]:
         only = Version(match["low"])
         return _Interval(only, only, True, True)

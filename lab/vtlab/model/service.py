@@ -24,13 +24,14 @@ _Path = Annotated[str, Field(pattern=r"^/")]
 
 
 class ServiceDependency(BaseModel):
-    """What a service needs and vtlab starts before it: a command, which runs until vtlab ends it."""
+    """Command that vtlab starts before the service and ends after it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     command: Annotated[str, Field(min_length=1, description="a program and its arguments, as docker compose up db")]
     port: Annotated[
-        int | None, Field(gt=0, le=65535, description="of this machine; the service starts once it takes connections")
+        int | None,
+        Field(gt=0, le=65535, description="port on this machine; the service starts once it accepts connections"),
     ] = None
 
 
@@ -73,8 +74,8 @@ _Variable = Annotated[str, Field(pattern=f"^{VARIABLE}$")]
 
 
 class Service(BaseModel):
-    """What is started, and what it tells of itself. What is not given of a Spring Boot jar vtlab finds out, unless
-    agent is false."""
+    """Service: how it starts, and what it tells of itself. For a Spring Boot jar vtlab fills in the keys that are not
+    given, unless agent is false."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -87,7 +88,7 @@ class Service(BaseModel):
         str | None,
         Field(
             pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-            description="a Deployment in a cluster, of whose pod template every variant is a copy",
+            description="a Deployment in a cluster; every variant is a copy of its pod template",
         ),
     ] = None
     command: Annotated[
@@ -98,63 +99,71 @@ class Service(BaseModel):
         int | str | None,
         BeforeValidator(_java),
         Field(
-            description="a JDK: its major version, for variants whose properties name none, or its directory;"
-            " JAVA_HOME, else the newest from 21 on, if none"
+            description="a JDK: its major version, for variants whose properties name none, or its directory. The"
+            " default is JAVA_HOME, or the newest JDK that is 21 or newer"
         ),
     ] = None
     jvm_flags: Annotated[
-        list[str], Field(description="flags of production, such as -Xmx512m, beside limits.heap; of a jar")
+        list[str], Field(description="flags of a jar's JVM, as in production: -Xmx512m; limits.heap comes on top")
     ] = []
     port: Annotated[
         int,
         Field(
-            gt=0, le=65535, description="in a cluster, where a Deployment does not name it; elsewhere vtlab chooses one"
+            gt=0,
+            le=65535,
+            description="port in a cluster, where a Deployment does not name it; elsewhere vtlab chooses a port",
         ),
     ] = 8080
     management_port: Annotated[
-        int | None, Field(gt=0, le=65535, description="of readiness and metrics, where these have another port")
+        int | None, Field(gt=0, le=65535, description="port of readiness and metrics, where it is another")
     ] = None
     agent: Annotated[
         bool,
         Field(
-            description="vtlab's agent runs in the JVM and serves the metrics, on a further port; on this machine. True"
+            description="on one machine, vtlab's agent runs in the JVM and serves the metrics on a further port. True"
             " by default for a Spring Boot jar without management_port"
         ),
     ] = False
     readiness: Annotated[
         _Path,
         Field(
-            description="answers 200 once the service is ready; with the agent anything but a server's error. In a"
-            " cluster / stands for a port that is open, and a Deployment's probe takes precedence"
+            description="path that answers 200 once the service is ready; with the agent, any status below 500. In a"
+            " cluster / stands for an open port, and a Deployment's probe takes precedence"
         ),
     ] = "/"
-    metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")] = "/metrics"
+    metrics: Annotated[_Path, Field(description="path of the page that Prometheus scrapes")] = "/metrics"
     settings: Annotated[
-        dict[str, str], Field(description="environment for every variant; recorded and shown: nothing secret")
+        dict[str, str],
+        Field(description="environment of every variant; results and reports show it, so write no secrets here"),
     ] = {}
     settings_by_threads: Annotated[
-        dict[Threads, dict[str, str]], Field(description="environment by kind of threads, beside Spring's property")
+        dict[Threads, dict[str, str]],
+        Field(description="environment by kind of threads, in addition to Spring's property"),
     ] = {}
     env: Annotated[
         list[_Variable],
         BeforeValidator(_names_only, json_schema_input_type=list[_Variable] | dict[_Variable, str]),
         Field(
-            description="variables that every variant gets: names of vtlab's own environment, or names with values; no"
-            " record has the values"
+            description="variables for every variant: names from vtlab's environment, or names with values; no result"
+            " has the values"
         ),
     ] = []
     env_file: Annotated[
         str | None,
-        Field(description="lines NAME=VALUE for every variant, read at each start; relative to directory"),
+        Field(description="file with lines NAME=VALUE for every variant, read at each start; relative to directory"),
     ] = None
     meters: Annotated[
-        list[Meters], Field(description="which the metrics have; vtlab measures CPU, throttling and memory otherwise")
+        list[Meters],
+        Field(
+            description="groups of meters in the metrics; vtlab itself measures CPU, throttling and memory where they"
+            " lack"
+        ),
     ] = []
     companions: Annotated[
         dict[Need, dict[str, str]],
         Field(
-            description="environment that says where a companion is: {url}, {user} and {password} are filled in. Of a"
-            " database {address} is //HOST:PORT/NAME of one that each variant has alone, and that is new for each block"
+            description="environment that tells the service where a companion is: vtlab fills in {url}, {user} and"
+            " {password}. {address} is //HOST:PORT/NAME of a database for each variant alone, empty in each block"
         ),
     ] = {}
     started_before: Annotated[
@@ -216,8 +225,8 @@ class Service(BaseModel):
         """Returns what tells a variant where a companion is. BadInput where the service has no way to be told."""
         if need not in self.companions:
             raise BadInput(
-                f"the service {self.name} does not say how a variant is told where its {need} is",
-                f"name the variables in companions.{need} of the service, or remove the need",
+                f"the service {self.name} has no setting for the address of its {need}",
+                f"name the variables in service.companions.{need}, or remove {need} from needs",
             )
         return {name: text.format(**values) for name, text in self.companions[need].items()}
 

@@ -49,8 +49,8 @@ def expand(draft: Draft, folder: Path) -> None:
             others = [name for place, name in enumerate(draft.document["variants"]) if place != position]
             if form.name in others or variant.kind(form.name) != form.name:
                 raise BadInput(
-                    f"variant {text}: '{form.name}' is no name for a further variant",
-                    "add each variant once, and rename a jar that has no name of its own",
+                    f"variant {text}: the name '{form.name}' is taken or reserved",
+                    "add each variant once; rename a jar whose name says nothing",
                 )
             _replace(draft, position, form)
             draft.attribute(f"properties.{form.name}", f"variant {text}")
@@ -89,7 +89,7 @@ def _parsed(text: str, first: str, folder: Path) -> _Form:
 
 def _count(text: str, number: str) -> int:
     if not number.isdigit() or int(number) == 0:
-        raise BadInput(f"variant {text}: '{number}' is no number above 0", f"write {KINDS}")
+        raise BadInput(f"variant {text}: '{number}' is not a number above 0", f"write {KINDS}")
     return int(number)
 
 

@@ -32,5 +32,5 @@ def refuse_other_threads(name: str, threads: Threads, runs: Threads | None) -> N
     raise BadInput(
         f"{name}: it runs on {runs or 'unknown'} threads, in spite of {expected}",
         "remove what overrides that: in the settings SPRING_APPLICATION_JSON, in the service's code the property itself"
-        " or an executor of its own for requests",
+        " or a separate executor for requests",
     )

@@ -40,12 +40,12 @@ class _Strict(BaseModel):
 
 
 class Expect(_Strict):
-    """What an answer has to be, or the request has failed."""
+    """Expected answer; a request with any other has failed."""
 
     status: Annotated[int, Field(ge=100, le=599)] = 200
     json_: Annotated[
         dict[JsonPath, JsonValue],
-        Field(alias="json", description="by JSON path a value, or exists for any; of the answer's body"),
+        Field(alias="json", description="expected values in the answer's body, by JSON path; exists for any value"),
     ] = {}
 
 
@@ -56,12 +56,14 @@ def _schema_in_short(schema: dict[str, Any]) -> None:
 
 
 class Call(_Strict):
-    """What is sent. Texts may hold names in braces."""
+    """Request as it is sent. Texts may hold names in braces."""
 
     model_config = ConfigDict(json_schema_extra=_schema_in_short)
 
     method: Method = "GET"
-    path: Annotated[str, Field(pattern=r"^/", description="required; {POST: /path} is short for method and path")]
+    path: Annotated[
+        str, Field(pattern=r"^/", description="required, begins with /; {POST: /path} is short for method and path")
+    ]
     query: dict[str, str] = {}
     headers: dict[str, str] = {}
     body: Annotated[
@@ -105,14 +107,14 @@ class Call(_Strict):
 class Request(Call):
     """One request of a workload."""
 
-    weight: Annotated[float, Field(gt=0, description="how often, beside the others'")] = 1
+    weight: Annotated[float, Field(gt=0, description="share of the requests, in relation to the other weights")] = 1
 
 
 class Login(Call):
-    """What a user sends once, before it does anything else and outside every window."""
+    """Request that a user sends once, before all others and outside every window."""
 
     capture: Annotated[
-        dict[Name, JsonPath], Field(description="names for parts of the answer, as {token} in requests")
+        dict[Name, JsonPath], Field(description="names for parts of the answer, by JSON path; {token} in requests")
     ] = {}
 
 
@@ -135,20 +137,28 @@ WrittenRequest = Annotated[
 ]
 
 
-Requests = Annotated[list[WrittenRequest], Field(description="drawn by their weights")]
+Requests = Annotated[
+    list[WrittenRequest], Field(description="lines such as GET /owners/{id}, or the keys below; drawn by their weights")
+]
 DataFile = Annotated[
     str | None,
-    Field(description="a CSV file; its rows are dealt to the users in turn. Where login uses it a user keeps its row"),
+    Field(
+        description="a CSV file, whose columns are {names} in requests; the users take its rows in turn. If the login"
+        " uses a column, each user keeps its row"
+    ),
 ]
-WrittenLogin = Annotated[Login | str | None, Field(description="or a file that has it")]
+WrittenLogin = Annotated[
+    Login | str | None, Field(description="what each user sends first: the keys below, or a file with them")
+]
 Script = Annotated[
-    str | None, Field(description="a k6 script, in place of requests; one call of its default function is the unit")
+    str | None,
+    Field(description="a k6 script, in place of requests; one call of its default function is one iteration"),
 ]
 Origin = Annotated[
     str | None,
     Field(
         pattern=r"^https?://[^/]+$",
-        description="of a script with a fixed address that asks others, too: which of them is the variant's",
+        description="address in a k6 script that stands for the variant, where the script asks several fixed addresses",
     ),
 ]
 

@@ -22,7 +22,7 @@ def writing_remarks(experiment: Experiment) -> list[str]:
         return []
     writing = next(request.line for request in experiment.requests if request.method not in READING)
     return [
-        f"{writing} may change what the service stores, so that a later trial finds more than an earlier one. A block"
-        " in which a variant's trials differ for that does not count (check: trend). Name a request or a command that"
-        " resets it: reset: POST /test/reset"
+        f"{writing} may change the data of the service, so that later trials find more data than earlier trials."
+        " vtlab rejects a block whose trials differ for that reason (check: trend). To prevent that, name a request or"
+        " a command that restores the data: reset: POST /test/reset"
     ]
