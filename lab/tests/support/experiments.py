@@ -61,7 +61,7 @@ def stub_service(**environment: str) -> dict[str, Any]:
     return {**service, "command": ["/usr/bin/env", *settings, sys.executable, "-IS", "stub_service.py"]}
 
 
-def service_file(folder: Path, service: Mapping[str, Any], **keys: object) -> Path:
+def service_file(folder: Path, service: str | Mapping[str, Any], **keys: object) -> Path:
     """Writes a file that has a service and, beside it, those keys alone."""
     path = folder / "service.json"
     path.write_text(json.dumps({"service": service, **keys}), encoding="utf-8")

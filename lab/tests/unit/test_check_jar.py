@@ -9,7 +9,9 @@ import pytest
 
 from tests.support import golden_files, jars
 from tests.support.cli_call import call
-from vtlab.errors import PrerequisiteMissing
+from tests.support.experiments import service_file
+from vtlab.commands import check
+from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -94,3 +96,16 @@ def test_options_of_the_look_need_a_jar() -> None:
         done = call("doctor", *option)
         assert (done.code, done.out) == (2, "")
         assert "are for the look into a jar" in done.err
+
+
+def test_of_a_file_the_jar_is_looked_into_with_the_jdk_and_the_flags_that_it_names(tmp_path: Path) -> None:
+    flags = {"jar": "shop.jar", "jvm_flags": ["-Xss1m"], "java": 21}
+    file = service_file(tmp_path, flags)
+    assert check._jar_of(file) == (tmp_path / "shop.jar", "21", ["-Xss1m"])
+    assert check._jar_of(tmp_path / "shop.jar") == (tmp_path / "shop.jar", None, [])
+    for service in ("sample", {"deployment": "shop"}):
+        with pytest.raises(BadInput, match="its service has no jar"):
+            check._jar_of(service_file(tmp_path, service))
+    cure = "vtlab try shop.jar --with pool=50"
+    assert check._cure(cure, tmp_path / "shop.jar", file) == f"vtlab try {file} --with pool=50"
+    assert check._cure(cure, tmp_path / "shop.jar", tmp_path / "shop.jar").endswith("'GET /' --with pool=50")

@@ -53,8 +53,8 @@ ROW: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"libraries": {"g:a": "1.0"}}, "no range of versions"),
-        ({"jdk": "21"}, "no range of versions"),
+        ({"libraries": {"g:a": "1.0"}}, "not a range of versions"),
+        ({"jdk": "21"}, "not a range of versions"),
         ({"libraries": {}}, "needs libraries, boot, settings or jvm_flags"),
         ({"source": "issue 12"}, "source"),
         ({"command": "try it"}, "command"),

@@ -1,4 +1,4 @@
-"""``vtlab try``: of which searches there is nothing to measure further. (A whole call: tests/contract/test_try.py.)"""
+"""The beginning of a run: what is searched, what is refused before. (A whole call: tests/contract/test_try.py.)"""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import pytest
 from rich.console import Console
 
 from tests.support import recorded
+from tests.support.cli_call import call
+from tests.support.experiments import service_file, stub_service
+from vtlab.commands import run as run_command
+from vtlab.commands.options import implied_target
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import RunFacts
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.runs import begin, facts, store
-from vtlab.runs.create import Prepared, Searched, create_searched_run, prepare
+from vtlab.runs.create import Prepared, Searched, create_runs, create_searched_run, prepare
 from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
@@ -95,3 +99,60 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()
+
+
+def test_a_load_is_searched_for_one_run_of_a_call() -> None:
+    auto, fixed = (recorded.experiment(load={"full": load}) for load in ("auto", {"users": 9}))
+    begin.refuse_several_searches([PlannedRun("a", auto)])
+    begin.refuse_several_searches([PlannedRun("a", fixed), PlannedRun("b", fixed)])
+    with pytest.raises(BadInput, match="a: vtlab searches a load for one run of a call"):
+        begin.refuse_several_searches([PlannedRun("a", auto), PlannedRun("b", fixed)])
+
+
+def test_run_searches_the_load_of_a_file_that_names_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[PlannedRun] = []
+
+    def began(run: PlannedRun, *_: object) -> Path:
+        begun.append(run)
+        return tmp_path / "results" / "shop"
+
+    measured: list[Path] = []
+    monkeypatch.setattr(run_command, "begin_run", began)
+    monkeypatch.setattr(run_command, "measure_and_report", lambda folder, *_: measured.append(folder))
+    file = service_file(tmp_path, stub_service(), requests=["GET /thread"])
+    done = call("run", file, "--results", tmp_path / "results")
+    assert (done.code, measured) == (0, [tmp_path / "results" / "shop"]), done
+    (planned,) = begun
+    assert (planned.name, planned.experiment.is_searched) == ("stub", True)
+
+
+@pytest.mark.parametrize(
+    ("services", "target"),
+    [
+        ([{"deployment": "shop"}], "kubernetes"),
+        ([{"image": "shop:1"}], "kubernetes"),
+        ([{"deployment": "shop", "jar": "shop.jar"}], "local"),
+        ([{"jar": "shop.jar"}], "local"),
+        ([{"deployment": "shop"}, {"jar": "shop.jar"}], "local"),
+        (["sample"], "local"),
+    ],
+)
+def test_a_deployment_or_an_image_alone_implies_the_cluster(services: list[Any], target: str) -> None:
+    experiments = [recorded.experiment(service=service) for service in services]
+    assert implied_target("local", experiments) == target
+    assert implied_target("kubernetes", experiments) == "kubernetes"
+
+
+def test_nothing_is_prepared_for_what_cannot_be_measured(tmp_path: Path) -> None:
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    for experiment, words in (
+        (recorded.experiment(requests=[]), "no request given"),
+        (recorded.experiment(load={"full": {"users": 9}, "typical": {"rate": 3}}), "is not measured yet"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            prepare(experiment, options)
+        with pytest.raises(BadInput, match=words):
+            create_runs([PlannedRun("a", experiment)], options, "a")
+        with pytest.raises(BadInput, match=words):
+            begin.begin_run(PlannedRun("a", experiment), options, Console(quiet=True))
+    assert list(tmp_path.iterdir()) == []

@@ -26,7 +26,7 @@ def check_jar(path: Path, wanted: str | None, flags: str, *, as_json: bool) -> N
     java = find_java(wanted or named)
     inspected = inspection.inspect(jar, java)
     published = [
-        finding.model_copy(update={"command": commands.cure_for_jar(finding.command, jar)})
+        finding.model_copy(update={"command": _cure(finding.command, jar, path)})
         for finding in static.static_findings(inspected, java.version if java else None, [*of_file, *_split(flags)])
     ]
     if as_json:
@@ -46,6 +46,10 @@ def _split(flags: str) -> list[str]:
         return shlex.split(flags)
     except ValueError as error:
         raise BadInput(f"--jvm {flags}: {error}", "quote it as for a shell: --jvm '-Xmx1g -Da=b'") from None
+
+
+def _cure(command: str, jar: Path, path: Path) -> str:
+    return commands.cure_for_jar(command, jar) if jar == path else commands.cure_for_file(command, jar, path)
 
 
 def _jar_of(path: Path) -> tuple[Path, str | None, list[str]]:

@@ -106,7 +106,8 @@ class Normalised(_Part):
 
 
 def normalise(experiment: Experiment) -> Normalised:
-    """Selects what k6 needs of an experiment."""
+    """Selects what k6 needs of an experiment. BadInput where it cannot be measured."""
+    experiment.refuse_unmeasurable()
     load, windows = experiment.load, experiment.windows
     return Normalised(
         normalised=VERSION,

@@ -111,7 +111,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def reproduced_by(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
-    """Returns what the experiment reproduces; None for one that compares a variant with itself."""
-    if any(variant.kind(name) != name for name in experiment.variants):
+    """Returns what the experiment reproduces; None for a service of the user's, and for a variant beside itself."""
+    if not experiment.is_sample or any(variant.kind(name) != name for name in experiment.variants):
         return None
     return publications.get(experiment.name)

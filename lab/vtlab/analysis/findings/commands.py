@@ -40,5 +40,10 @@ def cure_for_jar(command: str, path: PurePath) -> str:
     return re.sub(r"(vtlab try )('[^']*'|\S+)", rf"\1\2 {_REQUEST}", typed)
 
 
+def cure_for_file(command: str, jar: PurePath, file: PurePath) -> str:
+    """Writes ``command``, which has the jar's name, for the experiment's file that names the jar at that path."""
+    return _with_path(command, jar.name, str(file)) if _WITH in command else cure_for_jar(command, jar)
+
+
 def _with_path(command: str, name: str, path: str) -> str:
     return re.sub(rf"(?<= ){re.escape(name)}", lambda _: shlex.quote(path), command)
