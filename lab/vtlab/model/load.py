@@ -194,10 +194,8 @@ class Load(_Strict):
         Field(
             description="users who saturate at least one variant: auto, so that vtlab searches their number; none; or"
             " the keys below. The default is none where typical has a rate",
-            default="auto",
-            validate_default=True,
         ),
-    ]
+    ] = Field(default="auto", validate_default=True)
     typical: Annotated[
         TypicalLoad,
         Field(
