@@ -19,7 +19,17 @@ from pydantic import (
 
 from vtlab.errors import BadInput
 from vtlab.model import documents, units, variant
-from vtlab.model.load import NONE, SEARCH_USERS, ClosedLoad, Duration, Load, OpenLoad, RateLoad, SearchedLoad
+from vtlab.model.load import (
+    MOST_USERS,
+    NONE,
+    SEARCH_USERS,
+    ClosedLoad,
+    Duration,
+    Load,
+    OpenLoad,
+    RateLoad,
+    SearchedLoad,
+)
 from vtlab.model.service import Need, Service
 from vtlab.model.short_variants import KINDS
 from vtlab.model.workload import (
@@ -324,6 +334,11 @@ class Experiment(_Strict):
         typical = self.load_.typical
         if isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
             users = typical.users or typical.least_users(self.max_response)
+            if users > MOST_USERS:
+                raise ValueError(
+                    f"load.typical.rate {typical.rate:g}/s needs {users:,} users where an answer may take"
+                    f" {self.max_response}; vtlab has at most {MOST_USERS:,}: lower the rate, or max_response"
+                )
             is_open = OpenLoad(rate=typical.rate, users=users, gaps=typical.gaps)
             object.__setattr__(self, "load_", self.load_.model_copy(update={"typical": is_open}))
         return self

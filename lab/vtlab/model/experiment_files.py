@@ -189,6 +189,8 @@ def _words(error: Any, place: str) -> str:
             return "publications are in lab/publications/NNN.json now"
         if new := _MOVED.get(place) or (f"service.{place}" if place in _OF_SERVICE else None):
             return f"write {new} instead"
+    if error["type"] == "missing" and place == "service":
+        return "missing: write the path of a jar, or sample"
     return _FORMS.get(error.get("ctx", {}).get("pattern", "")) or validation.plain_words(error)
 
 

@@ -13,6 +13,8 @@ from vtlab.model import units
 #: Users that warm the JVMs up while vtlab searches for a load (``vtlab.measuring.load_search``), which then takes their
 #: place. More might break a variant before any level is measured: higher levels have a cycle before them.
 SEARCH_USERS = 64
+#: Users that one k6 sends for, at most.
+MOST_USERS = 20_000
 #: In a file: no such load.
 NONE = "none"
 _NoLoad = Literal["none"]
@@ -39,7 +41,7 @@ ThinkTime = Annotated[
 class ClosedLoad(_Strict):
     """A fixed number of users, each sending its next request when the one before is answered."""
 
-    users: Annotated[int, Field(gt=0, le=20000, description="number of users, who send requests at the same time")]
+    users: Annotated[int, Field(gt=0, le=MOST_USERS, description="number of users, who send requests at the same time")]
     think_time: ThinkTime = "0s"
     round: Annotated[
         dict[str, Duration],
@@ -101,7 +103,7 @@ class RateLoad(_Strict):
         int | None,
         Field(
             gt=0,
-            le=20000,
+            le=MOST_USERS,
             description="users who send the arrivals in turn; an arrival whose user is still busy is dropped. The"
             " default is the least number: rate x max_response + 4 x sqrt(rate x max_response)",
         ),
@@ -129,7 +131,7 @@ class RateLoad(_Strict):
 class OpenLoad(RateLoad):
     """Arrivals at a fixed rate, with the number of users known."""
 
-    users: Annotated[int, Field(gt=0, le=20000)]
+    users: Annotated[int, Field(gt=0, le=MOST_USERS)]
 
 
 class ShareLoad(_Strict):
