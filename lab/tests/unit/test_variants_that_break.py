@@ -149,7 +149,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
     assert run_status.blocks_left(measured) == 0
     assert "threads: block 2 of at most 12: starting" in text.getvalue()
     assert f"threads: settled after {looks[-1]} blocks" in text.getvalue()
-    between = "threads: not settled after 2 blocks, the next look is after 3"
+    between = "threads: not settled after 2 blocks, checked again after 3"
     assert (between in text.getvalue()) == (len(looks) > 1)
 
 
