@@ -20,6 +20,7 @@ from tests.support.runs import RunFolder
 from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.measuring import load_search
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning import try_experiment
@@ -54,7 +55,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            measure_service(call, options, Console(file=output, width=200))
+            measure_service(call, options, Progress(Console(file=output, width=200)))
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()
@@ -66,7 +67,7 @@ def test_a_short_search_and_the_block_that_it_chose_are_one_call(
     """A search that may measure one level only ends there, and the block of what it chose is measured and reported in
     the same call, with an experiment that can be repeated."""
     printed = short_call(tmp_path, monkeypatch)
-    assert "search: 1 user" in printed
+    assert "searching load: 1 user" in printed
     folder = only(tmp_path / "results")
     run = store.read(folder)
     assert run.manifest.curve is not None
@@ -159,7 +160,7 @@ def started(folder: Path, **environment: str) -> None:
         assert leftovers(folder) == []
 
 
-@pytest.mark.parametrize("moment", ["search: starting", "search: warm-up", "search: 1 user"])
+@pytest.mark.parametrize("moment", ["searching load: starting", "searching load: warm-up", "searching load: 1 user"])
 def test_an_interrupted_search_leaves_nothing(moment: str, tmp_path: Path) -> None:
     """Ctrl-C in every step of a search: exit 130, nothing is left running, and no half run on the disk."""
     root = tmp_path / "results"

@@ -20,6 +20,7 @@ from vtlab import shipped
 from vtlab.commands.try_ import measure_service
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.measuring.progress import Progress
 from vtlab.model.service import Service
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning.planned_runs import PlannedRun
@@ -465,7 +466,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
-        measure_service(searched, options, Console())
+        measure_service(searched, options, Progress(Console()))
     assert "those of the copies went with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]

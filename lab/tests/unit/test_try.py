@@ -11,6 +11,7 @@ from rich.console import Console
 from tests.support import recorded
 from vtlab.commands import try_
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
+from vtlab.measuring.progress import Progress
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.manifest import RunFacts
 from vtlab.model.service_file import RequestLines, TryInput
@@ -92,7 +93,7 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     monkeypatch.setattr(try_, "create_searched_run", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Console(quiet=True))
+        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Progress(Console(quiet=True)))
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()

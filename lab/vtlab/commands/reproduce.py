@@ -17,6 +17,7 @@ from vtlab.commands.options import (
 )
 from vtlab.commands.output import console
 from vtlab.errors import LabError
+from vtlab.measuring.progress import Progress
 from vtlab.report.pages import reproductions
 from vtlab.runs.reproduce import (
     PRECISION,
@@ -48,7 +49,8 @@ def reproduce(
     else:
         numbers = publication_numbers(names or [])
         call = replace(options.run_options(1 if quick else None, seed, root, no_cpu_limit=False), precision=PRECISION)
-        folder, failed = measure_publications(numbers, call, as_published=published, console=shown)
+        with Progress(shown) as progress:
+            folder, failed = measure_publications(numbers, call, as_published=published, progress=progress)
     variants = read_reproductions(folder)
     write_reproductions(folder, variants)
     if as_json:

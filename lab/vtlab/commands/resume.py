@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vtlab.commands.output import console
+from vtlab.measuring.progress import Progress
 from vtlab.runs import store
 from vtlab.runs.measure import measure_and_report
 
@@ -15,4 +16,5 @@ from vtlab.runs.measure import measure_and_report
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
-    measure_and_report(folder, store.root_of(folder), console)
+    with Progress(console) as progress:
+        measure_and_report(folder, store.root_of(folder), progress)

@@ -25,6 +25,7 @@ from vtlab.commands.options import (
 )
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.planning import extra_variants, planned_runs
 from vtlab.planning.shipped_experiments import resolve
 from vtlab.runs.create import create_runs
@@ -102,15 +103,16 @@ def run(
         max_rejected=max_rejected,
         diagnosis=dumps,
     )
-    if cluster and config_map:
-        reports_config_map.clear(cluster, config_map)
     label = "+".join(dict.fromkeys(run.experiment.name for run in planned))
-    folder = create_runs(planned, call, label)
-    try:
-        measure_and_report(folder, root, console)
-    finally:
+    with Progress(console) as progress:
         if cluster and config_map:
-            reports_config_map.fill(cluster, config_map, folder)
+            reports_config_map.clear(cluster, config_map)
+        folder = create_runs(planned, call, label)
+        try:
+            measure_and_report(folder, root, progress)
+        finally:
+            if cluster and config_map:
+                reports_config_map.fill(cluster, config_map, folder)
 
 
 def _refuse_wrong_place(cluster: ReleaseRef | None, prometheus_port: int | None, config_map: str | None) -> None:

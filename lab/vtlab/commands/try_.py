@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from vtlab.commands import options, output
 from vtlab.commands.options import (
@@ -33,6 +30,7 @@ from vtlab.commands.options import (
 )
 from vtlab.errors import Interrupted
 from vtlab.host import agent, operating_system
+from vtlab.measuring.progress import Progress
 from vtlab.model import service_file
 from vtlab.model.experiment import Experiment
 from vtlab.model.service_file import RequestLines, TryInput, TryOptions
@@ -139,12 +137,13 @@ def try_(
         run_options = replace(
             run_options, precision=options.precision(precision, None), within=options.within(within, None)
         )
-    measure_service(call, run_options, output.console)
+    with Progress(output.console) as progress:
+        measure_service(call, run_options, progress)
 
 
-def measure_service(call: TryInput, run_options: Options, console: Console) -> None:
+def measure_service(call: TryInput, run_options: Options, progress: Progress) -> None:
     """Searches a load where none is named, measures blocks, reports. Errors as of ``measure_and_report``."""
-    began = time.monotonic()
+    progress.schedule.set_budget(run_options.within)
     if not run_options.cluster:
         operating_system.refuse_other_than_linux()
     # The blocks are measured in the same cluster, whatever context is the current one by then.
@@ -154,29 +153,26 @@ def measure_service(call: TryInput, run_options: Options, console: Console) -> N
     if resolve_service(experiment).agent and not cluster:
         agent.find()
     for remark in _remarks(experiment):
-        console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
+        progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = run_options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     with _nothing_kept(folder):
         if call.is_searched:
-            _create_searched(experiment, run_options, folder, began, console)
+            _create_searched(experiment, run_options, folder, progress)
         else:
             create_runs([PlannedRun(experiment.name, experiment)], run_options, experiment.name, folder)
-    measure_and_report(folder, run_options.root, console, run_options.java_home)
+    measure_and_report(folder, run_options.root, progress, run_options.java_home)
 
 
-def _create_searched(
-    experiment: Experiment, run_options: Options, folder: Path, began: float, console: Console
-) -> None:
+def _create_searched(experiment: Experiment, run_options: Options, folder: Path, progress: Progress) -> None:
     """Searches the load, and creates the run with it in the time that is left of the call."""
-    deadline = math.inf if run_options.within is None else began + run_options.within
     prepared = prepare(experiment, run_options)
     site = TargetSite.of_search(folder, prepared.cluster_ref, run_options)
-    curve = measure_curve(experiment, site, deadline, console)
+    curve = measure_curve(experiment, site, progress)
     for line in curve_sentences.lines(curve, experiment.variants):
-        console.print(line, highlight=False, soft_wrap=True)
+        progress.console.print(line, highlight=False, soft_wrap=True)
     experiment = curve_to_load.with_load(experiment, curve)
     if run_options.within is not None:
-        run_options = replace(run_options, within=max(0.0, deadline - time.monotonic()))
+        run_options = replace(run_options, within=progress.schedule.budget_left())
     create_searched_run(experiment, run_options, Searched(folder, curve, prepared))
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime
 from pathlib import Path
-
-from rich.console import Console
 
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.measuring import load_search
 from vtlab.measuring.load_search import LoadSearch, SearchTime
+from vtlab.measuring.progress import Progress
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -24,27 +21,30 @@ from vtlab.targets.protocol import StartedBlock
 TRIALS = "search.jsonl"
 
 
-def measure_curve(experiment: Experiment, site: TargetSite, deadline: float, console: Console) -> Curve:
-    """Measures the curve on JVMs that the blocks do not use. ``deadline``: by the monotonic clock.
+def measure_curve(experiment: Experiment, site: TargetSite, progress: Progress) -> Curve:
+    """Measures the curve on JVMs that the blocks do not use, in the time that the call has left.
 
     PrerequisiteMissing where a variant does not start or something around the JVMs breaks, BadInput where no request is
     answered as expected.
     """
 
-    def say(text: str) -> None:
-        console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False, soft_wrap=True)
+    def title(text: str) -> str:
+        return progress.title(experiment.name, f"searching load: {text}")
+
+    def step(text: str) -> None:
+        progress.step(title(text))
 
     store.create_unmeasured(site.folder, experiment)
     logs = f"the logs are in {site.folder / 'logs'}"
     if site.cluster_ref:
         logs = f"logs of k6 are in {site.folder / 'logs'}, where it ran; those of the copies went with their pods"
     try:
-        with open_target(site, say) as target:
-            say(f"starting {' and '.join(experiment.variants)}")
+        with open_target(site, lambda text: progress.say(title(text))) as target:
+            step(f"starting {' and '.join(experiment.variants)}")
             started = target.start(experiment, 0, 1)
             _refuse_failures(started)
-            time_limit = SearchTime(load_search.WITHIN, max(0.0, deadline - time.monotonic()))
-            curve = _run_and_store(LoadSearch(started, experiment, say, time_limit), site.folder)
+            time_limit = SearchTime(load_search.WITHIN, progress.schedule.budget_left())
+            curve = _run_and_store(LoadSearch(started, experiment, step, time_limit), site.folder)
     except VariantFailed as broken:
         raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
     except BlockFault as fault:

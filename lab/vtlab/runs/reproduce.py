@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from vtlab.errors import BadInput, InvalidRun
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files, publication
 from vtlab.model.experiment import Experiment
 from vtlab.planning import planned_runs
@@ -60,7 +59,7 @@ def experiments_of(numbers: Sequence[str], as_published: bool) -> list[Experimen
 
 
 def measure_publications(
-    numbers: Sequence[str], options: Options, *, as_published: bool, console: Console
+    numbers: Sequence[str], options: Options, *, as_published: bool, progress: Progress
 ) -> tuple[Path, InvalidRun | None]:
     """Measures the publications of these numbers, all if none. Returns the folder of the results, and the error of a
     run that was given up: the others were measured all the same."""
@@ -69,7 +68,7 @@ def measure_publications(
         planned = [_with_two_blocks_by_law(run) for run in planned]
     folder = create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
     try:
-        measure_and_report(folder, options.root, console)
+        measure_and_report(folder, options.root, progress)
     except InvalidRun as error:
         return folder, error
     return folder, None
