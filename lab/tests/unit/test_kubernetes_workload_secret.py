@@ -234,7 +234,7 @@ def test_a_request_that_every_copy_fails_is_refused_before_any_block(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = Asked([{"platform": answer_of(404, "status-404"), "virtual": answer_of(404, "status-404")}])
-    with pytest.raises(BadInput, match="GET /orders/17: answered 404, by every variant"):
+    with pytest.raises(BadInput, match="GET /orders/17: every variant answered 404"):
         preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
 
 
