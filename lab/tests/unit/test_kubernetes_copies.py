@@ -464,9 +464,9 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
     searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
-    with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
+    with pytest.raises(PrerequisiteMissing, match="the search stopped: no further") as refused:
         measure_service(searched, options, Console())
-    assert "those of the copies went with their pods" in refused.value.fix
+    assert "those of the copies are gone with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
     assert namespace.deleted == [f"configmap {name}"]

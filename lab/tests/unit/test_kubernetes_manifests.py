@@ -316,7 +316,7 @@ def test_the_port_is_the_containers_own(container: Json, port: int) -> None:
 
 
 def test_several_ports_without_a_name_are_asked_for() -> None:
-    with pytest.raises(BadInput, match="has the ports 7000, 7001: vtlab does not know which one answers requests") as refused:
+    with pytest.raises(BadInput, match="has the ports 7000, 7001: vtlab does not know which") as refused:
         shop(changed(ports=[{"containerPort": 7000}, {"containerPort": 7001}]))
     assert "key port" in refused.value.fix
 

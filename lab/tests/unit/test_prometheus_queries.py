@@ -67,7 +67,7 @@ def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
 def test_what_is_no_answer_is_a_fault() -> None:
     with (
         Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))) as client,
-        pytest.raises(BlockFault, match="status 502 and no JSON"),
+        pytest.raises(BlockFault, match="status 502 and not JSON"),
     ):
         client.evaluate("1", 0)
 
