@@ -95,7 +95,7 @@ def test_a_wrong_answer_is_named_before_anything_is_measured(tmp_path: Path) -> 
     """An answer with another status than expected is named with what to do, by its status, before any load."""
     done = tried(tmp_path, STUB_STATUS="404")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert f"{REQUEST}: answered 404, by every variant" in done.stderr
+    assert f"{REQUEST}: every variant answered 404" in done.stderr
     assert "correct the path" in done.stderr
 
 
@@ -130,7 +130,7 @@ def test_a_service_that_ends_at_its_first_request_is_named(tmp_path: Path) -> No
 
 def test_a_service_that_hangs_is_named(tmp_path: Path) -> None:
     """A service that answers nothing is refused after the longest time for an answer, not never."""
-    with pytest.raises(BadInput, match=f"^{re.escape(REQUEST)}: gave no answer, by every variant"):
+    with pytest.raises(BadInput, match=f"^{re.escape(REQUEST)}: every variant gave no answer"):
         started(tmp_path, STUB_HANG_AFTER="1")
 
 
@@ -145,7 +145,7 @@ def test_requests_come_by_https_where_the_service_answers_so(tmp_path: Path) -> 
     certificate.write_text("".join(parts), encoding="utf-8")
     done = tried(tmp_path, STUB_CERTIFICATE=str(certificate), STUB_STATUS="404")
     # The answer came by TLS: the stub has no other.
-    assert f"{REQUEST}: answered 404, by every variant" in done.stderr, done.stdout + done.stderr
+    assert f"{REQUEST}: every variant answered 404" in done.stderr, done.stdout + done.stderr
 
 
 def started(folder: Path, **environment: str) -> None:

@@ -105,11 +105,11 @@ def test_an_attempt_that_does_not_fit_is_not_made(
     target = Timed([block if counting else recorded.spoiled(block, "generator"), *RUN.blocks])
     monkeypatch.setattr(time, "monotonic", lambda: target.clock)
     out, text = console()
-    none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
+    none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and too")
     with none, Progress(out) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
     assert len(store.read(tmp_path).blocks) == 1
-    assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
+    assert f"no further blocks: {1 + counting} would take longer than --max-time allows" in text.getvalue()
 
 
 def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: 
     target = Rising(low=0.88)
     block, printed = one_block(target, tmp_path)
     assert target.measured == 2
-    assert "the trials became faster, so they are warm-up" in " ".join(printed.split())
+    assert "the trials became faster: they count as warm-up" in " ".join(printed.split())
     kept = block.warmup[-4:]
     assert [(t.phase, t.position) for t in kept] == [("warmup", len(block.warmup) - 3 + n) for n in range(4)]
     assert [t.variant for t in kept] == [t.variant for t in block.trials] == block.order

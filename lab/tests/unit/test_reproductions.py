@@ -98,7 +98,7 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
 def test_a_publication_goes_by_its_name_or_its_number() -> None:
     assert publication_numbers(["mysql-slow-query", "000"]) == ["002", "000"]
     assert list(publications.numbers().values()) == list(experiments_by_publication())
-    with pytest.raises(BadInput, match="no publication '7'") as refused:
+    with pytest.raises(BadInput, match="unknown publication '7'") as refused:
         publication_numbers(["7"])
     assert "mysql-slow-query (002)" in refused.value.fix
 

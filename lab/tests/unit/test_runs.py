@@ -98,7 +98,7 @@ def test_the_manifest_has_the_look_into_the_services_jar(tmp_path: Path, invente
 
 def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
-    with pytest.raises(BadInput, match="above this machine's"):
+    with pytest.raises(BadInput, match="exceeds this machine's"):
         create_runs(planned_runs.runs([load("cpu", EXPERIMENTS)], [4096]), options, "x")
     assert not (tmp_path / "results").exists()
 
@@ -112,7 +112,7 @@ def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
         for need in ("database", "downstream", "jdk21")
     )
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:postgresql://h/lab")
-    with pytest.raises(BadInput, match="VTLAB_DATABASE_URL is no jdbc:mysql"):
+    with pytest.raises(BadInput, match="VTLAB_DATABASE_URL is not of the form jdbc:mysql"):
         create_runs(needy, options, "x")
     (port,) = ports.free(1)
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", f"http://127.0.0.1:{port}")

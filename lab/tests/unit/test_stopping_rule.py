@@ -210,7 +210,7 @@ def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
     ended = of_logs(1.60, 1.62, 1.61)
     a = of_logs(1.60, 1.62, 1.61, -1.0, 0.0)
     assert a.verdict.comparisons == ended.verdict.comparisons
-    assert [r.reasons for r in a.verdict.rejected] == [["the run has its 3 blocks already"]] * 2
+    assert [r.reasons for r in a.verdict.rejected] == [["the run already has its 3 blocks"]] * 2
 
 
 def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:

@@ -44,7 +44,7 @@ def measure_and_report(folder: Path, root: Path, progress: Progress, java_home: 
         operating_system.refuse_other_than_linux()
     process_ledger.refuse_if_busy(root)
     for line in process_ledger.end_orphans(root):
-        progress.console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
+        progress.console.print(f"ended a process that an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
         _refuse_other_parts(run, java_home)
     try:
@@ -167,9 +167,9 @@ class _Measurement:
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
-                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
-                " does not fit into the time (--within)",
-                f"see the reasons in the report (vtlab report {self._folder}); give it more time, such as --within 20m",
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and too"
+                " little time is left for another (--max-time)",
+                f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m",
             )
 
     def _attempt(self) -> tuple[Block, BlockSeries]:
@@ -246,13 +246,13 @@ def _refuse_other_parts(run: Run, java_home: str | None) -> None:
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
     now = facts.versions(run.experiment, cluster_ref, java_home)
     changed = [
-        f"{name} was {manifest.versions.get(name)}, is {now[name]}"
+        f"{name} was {manifest.versions.get(name)} and is now {now[name]}"
         for name in now
         if manifest.versions.get(name) != now[name]
     ]
     if changed:
         raise BadInput(
-            f"{manifest.run_id} began with other parts: {'; '.join(changed)}",
-            f"begin a new run: {manifest.command}"
+            f"{manifest.run_id} began with other versions: {'; '.join(changed)}",
+            f"start a new run: {manifest.command}"
             + "; or name that JDK: VTLAB_JAVA_HOME=/path/to/jdk" * any(text.startswith("java ") for text in changed),
         )

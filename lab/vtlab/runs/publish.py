@@ -49,9 +49,7 @@ def serve_kept_data(folder: Path, port: int, console: Console) -> None:
     """Serves what a run's Prometheus kept, until it is interrupted. BadInput where there is nothing of the kind."""
     operating_system.refuse_other_than_linux()
     if not (folder / KEPT / "data").is_dir():
-        raise BadInput(
-            f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
-        )
+        raise BadInput(f"{folder} has no Prometheus data", "name the results directory of a run with --prometheus-port")
     # While the run is measured its data have a server already. Two servers would break the data.
     process_ledger.refuse_if_busy(store.root_of(folder))
     with _serving(folder, port) as server:

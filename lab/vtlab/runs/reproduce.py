@@ -33,7 +33,7 @@ def publication_numbers(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in known and name not in known.values():
             choices = ", ".join(f"{name} ({number})" for name, number in known.items())
-            raise BadInput(f"there is no publication '{name}'", f"there is: {choices}")
+            raise BadInput(f"unknown publication '{name}'", f"known are: {choices}")
     return [known.get(name, name) for name in names]
 
 
@@ -83,7 +83,7 @@ def read_reproductions(folder: Path) -> list[ReproducedVariant]:
     """Reads what was measured in the folder; BadInput where nothing of it reproduces a publication."""
     variants = reproduced_variants(analyse_runs(folder))
     if not variants:
-        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
+        raise BadInput(f"{folder} contains no reproduced publication", "measure one: vtlab lab reproduce")
     return variants
 
 
