@@ -69,8 +69,8 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The name as in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
-        return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
+        """The name as in an assertion: ``capacity(virtual/platform)``, ``capacity(virtual)``."""
+        return f"{metrics.criterion(self.metric)}({self.of}{'/' if self.over else ''}{self.over})"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def between_runs(analyses: Sequence[Analysis], reference: Analysis) -> Variance:
     if len(analyses) < 2 or names != {reference.verdict.experiment}:
         raise BadInput(
             f"--aa: {len(analyses)} runs of {', '.join(sorted(names)) or 'nothing'}",
-            f"name at least two results directories of {reference.verdict.experiment} (vtlab aa makes them)",
+            f"name at least two results directories of {reference.verdict.experiment} (vtlab lab aa makes them)",
         )
     for analysis in analyses:
         _refuse_empty(analysis)
@@ -264,7 +264,7 @@ def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) ->
     if between is None:
         return (
             "how much runs of the same differ from each other is not known: give --spread PERCENT,"
-            " or --aa with at least two results directories of vtlab aa"
+            " or --aa with at least two results directories of vtlab lab aa"
         )
     return None
 
