@@ -29,7 +29,7 @@ from vtlab.report.words.explanation import comparison_sentence
 from vtlab.report.words.headline import headline
 
 RUNS = 10_000
-RULE = stopping_rule.sequential_rule(1)
+RULE = stopping_rule.sequential_rule(1, simulated_runs.PRECISION)
 LOOKS = st.sampled_from(stopping_rule.LOOKS)
 
 
@@ -154,7 +154,7 @@ def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
     clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
     assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
-    assert clear.width <= stopping_rule.PRECISION
+    assert clear.width <= simulated_runs.PRECISION
 
 
 def test_simulated_runs_end_like_real_ones() -> None:
@@ -267,7 +267,9 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
     a = of_logs(*OPEN, rule=stopping_rule.sequential_rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
-        assert str(hints.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
+        assert str(hints.hint(a)).startswith(
+            "The run ended where the next look did not fit into the time (--max-time). "
+        )
 
 
 def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
@@ -295,11 +297,11 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
         with_looks(recorded.run(blocks=1), stopping_rule.sequential_rule(1, precision=0.1, within=80.0), 60.0)
     )
     assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
-    assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
+    assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --max-time allows"
     assert decision.decide(a).text == "No decision: one block gives no interval."
     assert "from a single block, which gives no interval" in str(comparison_sentence(a))
     assert str(hints.hint(a)).startswith(
-        "The run ended where the next look did not fit into the time (--within). One block gives no interval, and two"
+        "The run ended where the next look did not fit into the time (--max-time). One block gives no interval, and two"
         " take about "
     )
     assert hints.settling_command(a, "a b/experiment.json") == "vtlab run 'a b/experiment.json' --precision 10%"
@@ -319,15 +321,15 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
     assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
     if ended:
-        assert block_counts.after_look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
+        assert block_counts.after_look(decided(a)) == "no further blocks: 1 would take longer than --max-time allows"
         assert block_counts.why_invalid(a) == (
-            "Not valid: 0 blocks count, another does not fit into the time (--within), 1 rejected. Do not decide by"
+            "Not valid: 0 blocks count, another does not fit into the time (--max-time), 1 rejected. Do not decide by"
             " this run."
         )
         text = decision.decide(a).text
         assert text.startswith("No decision: the only block does not count, and another does not fit into the time (")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
-        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
+        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 10%"
 
 
 def test_rejected_attempts_take_time_too() -> None:
@@ -345,7 +347,7 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
     assert (
         "The interval is wider than the precision of 1 % that was wanted: the next look did not fit into the time"
-        " (--within)." in explanation.sentences(a)
+        " (--max-time)." in explanation.sentences(a)
     )
     assert hints.hint(a) is None
 

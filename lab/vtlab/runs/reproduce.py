@@ -24,8 +24,6 @@ from vtlab.runs.report import analyse_runs
 
 #: Blocks of an experiment whose figures are held against a law.
 BLOCKS_AGAINST_LAW = 2
-#: The wanted half-width of a ratio's interval where they are held against the other variant.
-PRECISION = 0.10
 
 
 def publication_numbers(names: Sequence[str]) -> list[str]:
@@ -84,7 +82,7 @@ def read_reproductions(folder: Path) -> list[ReproducedVariant]:
     """Reads what was measured in the folder; BadInput where nothing of it reproduces a publication."""
     variants = reproduced_variants(analyse_runs(folder))
     if not variants:
-        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
+        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab lab reproduce makes them")
     return variants
 
 
