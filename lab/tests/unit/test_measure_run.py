@@ -109,7 +109,7 @@ def test_an_attempt_that_does_not_fit_is_not_made(
     with none, Progress(out, [1, 1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
     assert len(store.read(tmp_path).blocks) == 1
-    assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
+    assert f"no further blocks: {1 + counting} would take longer than --max-time allows" in text.getvalue()
 
 
 def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

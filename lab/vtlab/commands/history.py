@@ -9,9 +9,7 @@ import typer
 from rich.console import Console
 
 from vtlab.analysis.verdict import split_by_comparison
-from vtlab.commands.options import (
-    ROOT,
-)
+from vtlab.commands.options import ROOT
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
 from vtlab.report.pages import run_history
@@ -20,16 +18,23 @@ from vtlab.runs import store
 from vtlab.runs.report import analyse_runs
 
 PAGE = "history.html"
+EXAMPLES = """\
+vtlab history
+vtlab history /srv/results
+"""
 
 
 def history(
-    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the results directories.")] = ROOT,
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results directories.")] = ROOT,
 ) -> None:
-    """Show every run in a folder: a line per experiment over time, as a table and as history.html."""
+    """Show all runs over time, a line per experiment.
+
+    Judges every run in a folder anew, prints a table and writes history.html.
+    """
     if (root / store.MANIFEST).is_file():
         raise BadInput(f"{root} is one run", f"name the folder that holds the runs: vtlab history {root.parent}")
     if not root.is_dir():
-        raise BadInput(f"{root}: there is no such directory", "name the folder that holds the runs")
+        raise BadInput(f"{root}: no such directory", "name the folder that holds the runs")
     entries, unread = read_entries(root)
     if not entries:
         raise BadInput(f"{root}: no directory in it holds a run that can be read", "name the folder that holds runs")

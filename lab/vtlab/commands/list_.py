@@ -11,9 +11,14 @@ from vtlab.model.load import ClosedLoad
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.runs import estimates
 
+EXAMPLES = """\
+vtlab list
+vtlab list --help
+"""
+
 
 def list_() -> None:
-    """List the experiments."""
+    """List the experiments that come with vtlab."""
     table = Table(box=None, pad_edge=False)
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))

@@ -169,8 +169,8 @@ class _Measurement:
         if self._rejected and not self._accepted:
             raise InvalidRun(
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
-                " does not fit into the time (--within)",
-                f"see the reasons in the report (vtlab report {self._folder}); give it more time, such as --within 20m",
+                " does not fit into the time (--max-time)",
+                f"see the reasons in the report (vtlab report {self._folder}); give it more time: --max-time 20m",
             )
 
     def _attempt(self) -> tuple[Block, BlockSeries]:

@@ -48,7 +48,7 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
 def serve_kept_data(folder: Path, port: int, console: Console) -> None:
     """Serves what a run's Prometheus kept, until it is interrupted. BadInput where there is nothing of the kind."""
     operating_system.refuse_other_than_linux()
-    if not (folder / KEPT / "data").is_dir():
+    if not has_kept_data(folder):
         raise BadInput(
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
         )
@@ -61,13 +61,18 @@ def serve_kept_data(folder: Path, port: int, console: Console) -> None:
         raise BlockFault(f"{server.exit_description()}: {server.process.last_lines()}")
 
 
+def has_kept_data(folder: Path) -> bool:
+    """Tells whether the Prometheus of the run in ``folder`` kept its data (``--prometheus-port``)."""
+    return (folder / KEPT / "data").is_dir()
+
+
 @contextmanager
 def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | None]:
     """Opens the Prometheus that has the samples of a run; None where they are gone."""
     if manifest.target == "kubernetes":
         with cluster_prometheus.connect(ReleaseRef.from_manifest(manifest.cluster)) as client:
             yield client
-    elif (folder / KEPT / "data").is_dir():
+    elif has_kept_data(folder):
         with _serving(folder) as server, PrometheusApi(server.url) as client:
             yield client
     else:

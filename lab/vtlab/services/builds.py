@@ -36,7 +36,7 @@ def other_builds(experiment: Experiment, service: Service) -> dict[str, str]:
     if jars and not service.jar:
         raise BadInput(
             f"the service {service.name} is no jar, so that {' and '.join(jars)} cannot run another",
-            "remove the jar from properties (--with), or describe the service by its jar",
+            "remove the jar from properties (--variant), or describe the service by its jar",
         )
     return {
         name: f"{Path(jar).name} ({_digest(service, [Path(service.directory, jar)])})" for name, jar in jars.items()

@@ -15,7 +15,7 @@ def after_look(decision: Decision) -> str:
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",
         "futile": f"no further blocks: up to {most} blocks would hardly settle it",
-        "within": f"no further blocks: {following} would take longer than --within allows",
+        "within": f"no further blocks: {following} would take longer than --max-time allows",
         "last look": f"not settled after {blocks} blocks, the most of a run",
         None: f"not settled after {blocks} blocks, the next look is after {following}",
     }[decision.ended]
@@ -45,7 +45,7 @@ def rejected_blocks(blocks: int) -> str:
 def _unfinished(blocks: int, decision: Decision) -> str:
     """Says how many blocks count of a run that lacks some: ``3 blocks count, the next look is after 4``."""
     if decision.ended:
-        after = "another does not fit into the time (--within)"
+        after = "another does not fit into the time (--max-time)"
     else:
         after = f"the next look is after {stopping_rule.next_look(decision.looks, blocks)}"
     return f"{blocks} block{' counts' if blocks == 1 else 's count'}, {after}"

@@ -86,7 +86,7 @@ def _wide_interval(v: Verdict, c: Comparison) -> str | None:
         return None
     why = {
         "futile": f"up to {d.looks[-1]} blocks would hardly reach it",
-        "within": "the next look did not fit into the time (--within)",
+        "within": "the next look did not fit into the time (--max-time)",
     }.get(d.ended or "", f"{v.n} blocks are the most of a run")
     return f"The interval is wider than the precision of {percent(d.precision)} that was wanted: {why}."
 

@@ -67,7 +67,7 @@ def _ending(decision: Decision | None) -> str | None:
         return None
     most = decision.looks[-1]
     if decision.ended == "within":
-        return "The run ended where the next look did not fit into the time (--within)."
+        return "The run ended where the next look did not fit into the time (--max-time)."
     if decision.ended == "futile":
         return f"The run ended early: up to {most} blocks would settle it with a probability below {_below(decision)}."
     return f"Looks at up to {most} blocks did not settle it."
