@@ -17,6 +17,7 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
+from vtlab.commands.output import Output
 from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.measuring import load_search
@@ -55,7 +56,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            measure_service(call, options, Progress(Console(file=output, width=200)))
+            measure_service(call, options, Output(), Progress(Console(file=output, width=200)))
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()

@@ -1,4 +1,4 @@
-"""``--with jar=PATH``: another build of the service as one more variant."""
+"""``--variant jar=PATH``: another build of the service as one more variant."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path
     assert more.window_of("platform-old") == "20s"
     assert isinstance(more.load, ClosedLoad)
     assert more.load.round == {"platform": "5s", "platform-old": "5s"}
-    asserts.refuse_unknown([asserts.parse("throughput(platform-old/platform) <= 1.05")], [more])
+    asserts.refuse_unknown([asserts.parse("capacity(platform-old/platform) <= 1.05")], [more])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_its_name_is_that_of_the_jar(tmp_path: Path, jar: str, name: str) -> Non
 
 @pytest.mark.parametrize("jar", ["a.jar", "….jar"])
 def test_a_jar_without_a_name_of_its_own_is_refused(tmp_path: Path, jar: str) -> None:
-    # platform-a is what vtlab aa calls a variant.
+    # platform-a is what vtlab lab aa calls a variant.
     (tmp_path / jar).touch()
     with pytest.raises(BadInput, match="is no name for a further variant"):
         added(tmp_path / jar)
@@ -155,7 +155,7 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
 
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
-    done = call("run", STUB, "--with", f"jar={old}", "--results", tmp_path / "results")
+    done = call("run", STUB, "--variant", f"jar={old}", "--results", tmp_path / "results")
     assert (done.code, "the service stub does not run from a jar" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
 

@@ -78,7 +78,7 @@ def initialised(
 
     monkeypatch.setattr(agent, "find", lambda: Path("/agent.jar"))
     monkeypatch.setattr(process, "VariantProcess", started)
-    done = call("init", jar, "--out", jar.parent / "shop.yaml", "--results", jar.parent / "results", *options)
+    done = call("init", jar, "-o", jar.parent / "shop.yaml", "--results", jar.parent / "results", *options)
     return done, launches[0]
 
 

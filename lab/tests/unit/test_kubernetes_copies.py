@@ -17,6 +17,7 @@ from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, c
 from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
+from vtlab.commands.output import Output
 from vtlab.commands.try_ import measure_service
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
@@ -466,7 +467,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search stopped: no further") as refused:
-        measure_service(searched, options, Progress(Console()))
+        measure_service(searched, options, Output(), Progress(Console()))
     assert "those of the copies are gone with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]

@@ -135,7 +135,7 @@ CASES: dict[str, Cases] = {
         [
             Case(),
             Case(differences=("platform answered 500 to GET /a",)),
-            # Of another variant, as --with adds it.
+            # Of another variant, as --variant adds it.
             Case(differences=("virtual-pool50 answered 500 to GET /a",)),
         ],
     ),
@@ -325,7 +325,7 @@ def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> N
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
     ]
-    assert shown[0].command == f"{run.manifest.command} --with java=25"
+    assert shown[0].command == f"{run.manifest.command} --variant java=25"
 
 
 def test_what_the_pre_flight_showed_is_a_finding_whatever_became_of_its_block() -> None:

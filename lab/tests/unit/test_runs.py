@@ -163,13 +163,13 @@ def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:
 
 def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False, asserts=["speed(a/b) > 1"])
-    with pytest.raises(BadInput, match="no metric 'speed'"):
+    with pytest.raises(BadInput, match="no criterion 'speed'"):
         create_runs(planned_runs.runs([load("cpu", EXPERIMENTS)], []), options, "x")
     assert not (tmp_path / "results").exists()
 
 
 def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
-    demand = "throughput(virtual/platform) >= 99"
+    demand = "capacity(virtual/platform) >= 99"
     options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
     folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     assert store.read(folder).manifest.asserts == [demand]

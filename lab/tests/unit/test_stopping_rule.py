@@ -29,7 +29,7 @@ from vtlab.report.words.explanation import comparison_sentence
 from vtlab.report.words.headline import headline
 
 RUNS = 10_000
-RULE = stopping_rule.sequential_rule(1)
+RULE = stopping_rule.sequential_rule(1, simulated_runs.PRECISION)
 LOOKS = st.sampled_from(stopping_rule.LOOKS)
 
 
@@ -154,7 +154,7 @@ def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
     clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
     assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
-    assert clear.width <= stopping_rule.PRECISION
+    assert clear.width <= simulated_runs.PRECISION
 
 
 def test_simulated_runs_end_like_real_ones() -> None:
@@ -323,7 +323,7 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
         assert text.startswith("No decision: the only block was rejected (")
         assert text.endswith("), and too little time was left for another.")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
-        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
+        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 10%"
 
 
 def test_rejected_attempts_take_time_too() -> None:

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from tests.support import recorded
 from vtlab.commands import try_
+from vtlab.commands.options import Place
+from vtlab.commands.output import Output
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.measuring.progress import Progress
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.manifest import RunFacts
+from vtlab.model.service import Service
 from vtlab.model.service_file import RequestLines, TryInput
 from vtlab.planning import try_experiment
 from vtlab.runs import facts, store
@@ -21,8 +23,10 @@ from vtlab.runs.create import Prepared, Searched, create_searched_run, prepare
 from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 EXPERIMENT = recorded.experiment()
+CALL, QUIET = TryInput(Path("shop.jar"), RequestLines()), Output(is_quiet=True)
 FACTS = RunFacts(versions={}, jvm_flags=["-Xss1m"], machine={})
 
 
@@ -93,7 +97,33 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     monkeypatch.setattr(try_, "create_searched_run", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Progress(Console(quiet=True)))
+        try_.measure_service(CALL, options, QUIET, Progress(QUIET.progress))
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()
+
+
+def test_an_assertion_that_nothing_answers_is_refused_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(try_experiment, "experiment_of", lambda _: EXPERIMENT)
+    monkeypatch.setattr(try_, "prepare", lambda *_: pytest.fail("nothing is prepared"))
+    options = Options(
+        blocks=2, seed=1, root=tmp_path, no_cpu_limit=True, asserts=["capacity(virtual-jdk21/platform) >= 1"]
+    )
+    with pytest.raises(BadInput, match="does not compare virtual-jdk21 with platform"):
+        try_.measure_service(CALL, options, QUIET, Progress(QUIET.progress))
+
+
+def test_a_deployment_takes_the_place_of_the_service() -> None:
+    service, requests = try_.measured_service("GET /orders//17", ["GET /"], "shop")
+    assert isinstance(service, Service)
+    assert (service.name, service.deployment, requests) == ("shop", "shop", ["GET /orders//17", "GET /"])
+    assert try_.measured_service(None, [], "shop") == (service, [])
+    assert try_.measured_service("app.jar", ["GET /"], None) == (Path("app.jar"), ["GET /"])
+
+
+def test_a_deployment_implies_the_cluster() -> None:
+    assert Place(None, None, "shops", deployment="shop").cluster() == ReleaseRef(None, "shops", "")
+    assert Place("kubernetes", "kind", "lab", "lab").cluster() == ReleaseRef("kind", "lab", "lab")
+    assert Place(None, None, "lab", "lab").cluster() is None

@@ -307,7 +307,7 @@ def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
         ("  - GET /owners/{id}", "  - GET /owners/{number}", r"uses \{number\}, and .*owners\.csv has no such column"),
         ("memory: 2Gi", "memory: 2G", "limits.memory: "),
         ("env: {", "env_file: a\nenv: {", "values in env and env_file"),
-        ("with: [platform-1000]", "with: [turbo]", "--with turbo: no such variant"),
+        ("with: [platform-1000]", "with: [turbo]", "--variant turbo: no such variant"),
     ],
 )
 def test_a_wrong_file_names_its_key_and_no_value(

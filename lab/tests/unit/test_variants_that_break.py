@@ -138,7 +138,8 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
 def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
-    run = recorded.with_ratio(replay.run(blocks=12, rule=stopping_rule.sequential_rule(1)), 2.0, noise, seed=2)
+    rule = stopping_rule.sequential_rule(1, precision=0.25)
+    run = recorded.with_ratio(replay.run(blocks=12, rule=rule), 2.0, noise, seed=2)
     monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     store.create(tmp_path, run.manifest)
     said, text = console()

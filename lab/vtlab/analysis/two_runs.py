@@ -69,8 +69,8 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The name as in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
-        return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
+        """The name as in an assertion: ``capacity(virtual/platform)``, ``capacity(virtual)``."""
+        return f"{metrics.criterion(self.metric)}({self.of}{'/' if self.over else ''}{self.over})"
 
 
 @dataclass(frozen=True)

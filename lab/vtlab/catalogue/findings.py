@@ -73,7 +73,7 @@ class Row(BaseModel):
 
 
 class _File(BaseModel):
-    """What is known to break under virtual threads; ``vtlab doctor app.jar`` and reports show it."""
+    """What is known to break under virtual threads; ``vtlab check app.jar`` and reports show it."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 

@@ -14,7 +14,8 @@ from typing import Annotated
 import typer
 
 from vtlab.commands import options
-from vtlab.commands.options import ROOT, EnvFile, Results
+from vtlab.commands.help_pages import SERVICE
+from vtlab.commands.options import ROOT, EnvFile, Results, Variables
 from vtlab.commands.output import console
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import agent, operating_system, process_ledger, tools
@@ -27,29 +28,40 @@ from vtlab.services.companions import companion_services
 from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.services.resolve import resolve_service
 
+EXAMPLES = """\
+vtlab init app.jar
+vtlab init app.jar --openapi openapi.yaml --database -o vtlab.yaml
+"""
+
 
 def init(
-    jar: Annotated[Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar.")],
+    jar: Annotated[Path, typer.Argument(metavar="JAR", help="Executable Spring Boot jar.")],
     openapi: Annotated[
         str | None,
-        typer.Option("--openapi", metavar="URL|FILE", help="Its OpenAPI document; the started service if not given."),
+        typer.Option("--openapi", metavar="URL|FILE", help="OpenAPI document. [default: ask the started service]"),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The file; the jar's name with .yaml if not given.")] = None,
-    env: Annotated[
-        list[str] | None, typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service.")
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write. [default: the jar's name with .yaml]"),
     ] = None,
+    env: Variables = None,
     env_file: EnvFile = None,
-    database: Annotated[bool, typer.Option("--database", help="vtlab starts a MariaDB for it.")] = False,
+    database: Annotated[
+        bool, typer.Option("--database", help="Start a throwaway MariaDB for it.", rich_help_panel=SERVICE)
+    ] = False,
     root: Results = ROOT,
 ) -> None:
-    """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
+    """Write a vtlab.yaml with a service's GET requests.
+
+    Finds them in its OpenAPI document or by its actuator, and sends each once.
+    """
     settings = TryOptions(
         environment_from=options.variable_names(env or []), environment_file=env_file, database=database
     )
     out = out or Path(f"{from_jar.name_of(jar)}.yaml")
     inspected = inspection.inspect(jar, tools.find_java())
     if out.exists():
-        raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
+        raise BadInput(f"{out} is there already", "name another one: -o other.yaml")
     if openapi is None:
         endpoints, source = _from_service(jar, settings, root.resolve(), inspected)
     else:

@@ -19,7 +19,7 @@ from vtlab.model import documents, units, validation
 from vtlab.model import service as service_model
 from vtlab.model.experiment import MAX_ERRORS
 from vtlab.model.load import ThinkTime
-from vtlab.model.service import ServiceDependency
+from vtlab.model.service import Service, ServiceDependency
 from vtlab.model.workload import Workload
 
 SCHEMA = "lab/try.schema.json"
@@ -82,7 +82,7 @@ class ServiceFile(Workload):
         Field(description="a JDK: its major version, or its directory; JAVA_HOME, else the newest from 21 on, if none"),
     ] = None
     with_: Annotated[
-        list[str], Field(alias="with", description="more variants, as of vtlab try --with", default_factory=list)
+        list[str], Field(alias="with", description="more variants, as of vtlab try --variant", default_factory=list)
     ]
     between: Annotated[
         str | None, Field(min_length=1, description="before each trial: POST /test/reset, or a command")
@@ -134,7 +134,7 @@ class TryOptions:
     java: str | None = None
     environment_from: Sequence[str] = ()
     environment_file: Path | None = None
-    #: Further variants, as ``--with`` has them.
+    #: Further variants, as ``--variant`` has them.
     variants: Sequence[str] = ()
     between: str | None = None
     database: bool | None = None
@@ -181,8 +181,8 @@ class RequestLines:
 class TryInput:
     """The input of ``vtlab try``, from a file, the command line or both."""
 
-    #: A jar, or a file that describes a service (``vtlab.model.service``).
-    service: Path
+    #: A jar, a file that describes a service (``vtlab.model.service``), or the service.
+    service: Path | Service
     workload: Workload | RequestLines = field(repr=False)
     options: TryOptions = TryOptions()
     #: Paths in the workload are relative to this file.
@@ -196,10 +196,10 @@ class TryInput:
         return self.options.users is None and self.options.rate is None
 
 
-def of_call(service: Path, lines: RequestLines, options: TryOptions) -> TryInput:
-    """Returns the input of a call. ``service``: a jar, a service's file, or the small file, whose settings the options
-    override."""
-    if service.suffix not in documents.SUFFIXES or _describes_a_service(service):
+def of_call(service: Path | Service, lines: RequestLines, options: TryOptions) -> TryInput:
+    """Returns the input of a call. ``service``: a service, a jar, a service's file, or the small file, whose settings
+    the options override."""
+    if isinstance(service, Service) or service.suffix not in documents.SUFFIXES or _describes_a_service(service):
         return TryInput(service, lines, options)
     if lines.requests or lines.script or lines.data:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""``--with``: one more variant in the same blocks, compared in pairs with the first one.
+"""``--variant``: one more variant in the same blocks, compared in pairs with the first one.
 
 jar=PATH         the first variant, from another build's jar
 platform-1000    platform threads, that many of them
@@ -44,7 +44,7 @@ def _parsed(experiment: Experiment, addition: str) -> tuple[str, str, dict[str, 
     key, _, value = addition.partition("=")
     if value and key == "jar":
         if not Path(value).is_file():
-            raise BadInput(f"--with {addition}: there is no such file", "name the jar of the other build")
+            raise BadInput(f"--variant {addition}: there is no such file", "name the jar of the other build")
         jar = Path(value).resolve()
         return first, _name(first, jar.stem), {"jar": str(jar)}
     if value and key == "java":
@@ -54,19 +54,19 @@ def _parsed(experiment: Experiment, addition: str) -> tuple[str, str, dict[str, 
     if value and re.fullmatch(r"env:[A-Za-z_][A-Za-z0-9_]*", key):
         setting = key.removeprefix("env:")
         return virtual, _name(virtual, f"{setting}-{value}"), {"settings": {setting: value}}
-    raise BadInput(f"--with {addition}: no such variant", f"write {KINDS}")
+    raise BadInput(f"--variant {addition}: no such variant", f"write {KINDS}")
 
 
 def _count(addition: str, text: str) -> int:
     if not text.isdigit() or int(text) == 0:
-        raise BadInput(f"--with {addition}: '{text}' is no number above 0", f"write {KINDS}")
+        raise BadInput(f"--variant {addition}: '{text}' is no number above 0", f"write {KINDS}")
     return int(text)
 
 
 def _with(experiment: Experiment, addition: str, base: str, name: str, changes: dict[str, Any]) -> Experiment:
     if name in experiment.variants or variant.kind(name) != name or name == base:
         raise BadInput(
-            f"--with {addition}: '{name}' is no name for a further variant of {experiment.name}",
+            f"--variant {addition}: '{name}' is no name for a further variant of {experiment.name}",
             "add each variant once, and rename a jar that has no name of its own",
         )
     is_known = base in experiment.variants or base in experiment.properties
@@ -94,7 +94,7 @@ def _with(experiment: Experiment, addition: str, base: str, name: str, changes: 
         return Experiment.model_validate(document)
     except ValueError as error:
         wrong = str(error).partition("\n")[2].strip() or str(error)
-        raise BadInput(f"--with {addition}: {wrong}", f"write {KINDS}") from None
+        raise BadInput(f"--variant {addition}: {wrong}", f"write {KINDS}") from None
 
 
 def _name(base: str, text: str) -> str:

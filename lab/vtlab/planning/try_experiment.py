@@ -28,7 +28,7 @@ WARM_UP = "3s"
 #: Users that warm the JVMs up before a search (``vtlab.measuring.load_search``), whose load then takes their place.
 #: More might break a variant before any level is measured: higher levels have a cycle before them.
 WARM_UP_USERS = 64
-#: The variants of every call; ``--with`` adds to them.
+#: The variants of every call; ``--variant`` adds to them.
 VARIANTS = ["platform", "virtual"]
 
 
@@ -84,12 +84,12 @@ def writing_remarks(experiment: Experiment) -> list[str]:
 def _service(call: TryInput) -> Service:
     options = call.options
     changes: dict[str, object] = {}
-    if call.service.suffix in documents.SUFFIXES:
-        service = services.load(call.service)
+    if isinstance(call.service, Service) or call.service.suffix in documents.SUFFIXES:
+        service = call.service if isinstance(call.service, Service) else services.load(call.service)
         refused = {"jvm": options.jvm_flags, "database": options.database}
         if wrong := [name for name, value in refused.items() if value]:
             raise BadInput(
-                f"{call.service} describes the service: {' and '.join(wrong)} cannot be given beside it",
+                f"{call.service.name} describes the service: {' and '.join(wrong)} cannot be given beside it",
                 "write jvm_flags and companions into that file",
             )
         changes["environment_from"] = [*service.environment_from, *options.environment_from]

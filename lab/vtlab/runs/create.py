@@ -72,8 +72,7 @@ def create_runs(
 
     A single run's results directory is the folder itself. ``folder``: the folder, else it is named by ``label``.
     """
-    demands = [asserts.parse(text) for text in options.asserts]
-    asserts.refuse_unknown(demands, [run.experiment for run in planned])
+    refuse_unanswerable(options, [run.experiment for run in planned])
     if not options.cluster:
         operating_system.refuse_other_than_linux()
         train_sample([run.experiment for run in planned], options.java_home)
@@ -84,6 +83,11 @@ def create_runs(
         run_folder = folder if len(planned) == 1 else folder / run.name
         store.create(run_folder, _manifest(run, run_prepared, call))
     return folder
+
+
+def refuse_unanswerable(options: Options, experiments: Sequence[Experiment]) -> None:
+    """Raises BadInput for an assertion that no run of the experiments could answer: to be asked before measuring."""
+    asserts.refuse_unknown([asserts.parse(text) for text in options.asserts], experiments)
 
 
 def create_searched_run(experiment: Experiment, options: Options, searched: Searched) -> None:

@@ -23,8 +23,6 @@ from vtlab.runs.report import analyse_runs
 
 #: Blocks of an experiment whose figures are held against a law.
 BLOCKS_AGAINST_LAW = 2
-#: The wanted half-width of a ratio's interval where they are held against the other variant.
-PRECISION = 0.10
 
 
 def publication_numbers(names: Sequence[str]) -> list[str]:

@@ -117,6 +117,17 @@ def runs_in(folder: Path) -> list[Path]:
     return [child for _, _, child in sorted(runs)]
 
 
+def results_in(root: Path) -> list[Path]:
+    """Returns the results directories of the calls in ``root``, the first started first. Hidden directories are
+    vtlab's."""
+    folders = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    return [
+        folder
+        for folder in folders
+        if not folder.name.startswith(".") and ((folder / MANIFEST).is_file() or any(folder.glob(f"*/{MANIFEST}")))
+    ]
+
+
 def root_of(folder: Path) -> Path:
     """Returns the results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
     return next((parent for parent in folder.parents if (parent / process_ledger.FOLDER).is_dir()), folder.parent)

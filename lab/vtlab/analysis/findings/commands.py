@@ -9,9 +9,9 @@ import re
 import shlex
 from pathlib import PurePath
 
-#: Calls that take ``--with``.
+#: Calls that take ``--variant``.
 _CALLS = ("vtlab try ", "vtlab run ")
-_WITH = " --with "
+_VARIANT = " --variant "
 #: What can be asked of any service.
 _REQUEST = shlex.quote("GET /")
 
@@ -21,10 +21,10 @@ def cure_in_call(command: str, jar: str, call: str) -> str:
     takes no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
     if not call.startswith(_CALLS):
         return command
-    _, has_variant, variant = command.partition(_WITH)
+    _, has_variant, variant = command.partition(_VARIANT)
     words = shlex.split(call)
     if has_variant:
-        return call if variant in words else f"{call}{_WITH}{variant}"
+        return call if variant in words else f"{call}{_VARIANT}{variant}"
     # Another jar, made by a command before: it takes the place of the first.
     before, _, other = command.partition(" && vtlab try ")
     path = next((word for word in words if PurePath(word).name == jar), None)

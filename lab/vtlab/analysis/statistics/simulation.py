@@ -1,4 +1,4 @@
-"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab simulate``).
+"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab lab simulate``).
 
 The noise of a trial's throughput, on the log scale (standard deviations in ``Noise``): what the machine does to a
 block (both variants alike), a drift within it, an effect of each JVM (compilation, layout), correlated noise from trial
@@ -226,7 +226,7 @@ def chunks(runs: int) -> Iterator[int]:
 
 
 def tables(runs: int, sd: float = SD) -> Iterator[str]:
-    """Writes the lines that ``vtlab simulate`` prints: the same on every machine."""
+    """Writes the lines that ``vtlab lab simulate`` prints: the same on every machine."""
     yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
     yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
     yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."

@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from vtlab.analysis import verdict
+from vtlab.host import program
 from vtlab.model.run import Analysis
 from vtlab.report.parts import breakdowns, thresholds
 from vtlab.report.words import (
@@ -63,14 +64,14 @@ def _run(analysis: Analysis) -> list[Text]:
     lines.append(Text.assemble((f"{advice.lead}:", "bold"), f" {advice.reason}."))
     outcome = (label(analysis), _STYLES[v.primary_comparison.verdict or "inconclusive"])
     lines.append(Text.assemble(outcome, "  ", headline(analysis)))
-    lines += [Text(text) for text in explanation.sentences(analysis)]
+    lines += [Text(program.as_called(text)) for text in explanation.sentences(analysis)]
     if parted := curve_sentences.decision_sentence(analysis):
         lines.append(Text(parted))
     if quick := hints.quick_look(analysis):
         lines.append(Text(quick, "yellow"))
     details = _measured_lines(analysis) if v.n else []
     details += [finding_lines.finding_line(finding) for finding in v.findings]
-    return lines + [Text(text, "dim") for text in details]
+    return lines + [Text(program.as_called(text), "dim") for text in details]
 
 
 def _measured_lines(analysis: Analysis) -> list[str]:
