@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.server
+import io
 import json
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,8 +16,10 @@ import pytest
 
 from tests.support import jars
 from tests.support.cli_call import Called, call
+from tests.support.film import terminal
 from tests.support.serving import serving
 from tests.unit.test_endpoints import MAPPINGS, OPENAPI
+from vtlab.commands import init
 from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
 from vtlab.host import server as server_of
@@ -96,6 +100,21 @@ def test_the_openapi_document_of_the_service_tells_its_requests(
     assert "3 requests by /v3/api-docs" in done.out
     assert requests(tmp_path) == [f"GET {path}" for path in READY]
     assert Documents.asked == ["/v3/api-docs", *READY], "each once; those without an example not"
+
+
+def test_on_a_terminal_a_line_says_which_request_is_tried(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Documents.known["/v3/api-docs"] = OPENAPI
+    Documents.statuses |= dict.fromkeys(READY, 200)
+    screen = terminal(80)
+    monkeypatch.setattr(init, "console", screen)
+    initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
+    assert isinstance(screen.file, io.StringIO)
+    written = screen.file.getvalue()
+    assert "starting shop.jar" in written
+    numbers = list(dict.fromkeys(re.findall(r"sending request (\d+) of (\d+): GET /petclinic", written)))
+    assert numbers == [(str(n), numbers[0][1]) for n in range(1, int(numbers[0][1]) + 1)]
 
 
 @pytest.mark.parametrize(

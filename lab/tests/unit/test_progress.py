@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from rich.console import Console
@@ -16,6 +18,7 @@ from tests.support import recorded, replay
 from tests.support.film import BUDGET, Clock, FilmedProgress, Frame, film_blocks, film_try, terminal
 from tests.support.replay import RUN, as_recorded, console, replaying
 from vtlab.analysis.statistics import stopping_rule
+from vtlab.commands import compare, history, report
 from vtlab.measuring.progress import BlockOutcome, Progress, in_short
 from vtlab.measuring.schedule import RunTime, TimeLeft
 from vtlab.planning import k6_timing, light_load
@@ -249,3 +252,36 @@ def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
     assert window_overrun_seconds(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
         pytest.approx(24)
     )
+
+
+def _report(folder: Path) -> None:
+    report.report(folder / "a")
+
+
+def _compare(folder: Path) -> None:
+    compare.compare(folder / "a", folder / "b")
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "phases"),
+    [
+        (report, _report, ["judging the runs of a"]),
+        (compare, _compare, ["judging both runs"]),
+        (history, history.history, ["judging run 1 of 2: a", "judging run 2 of 2: b"]),
+    ],
+)
+def test_a_command_that_judges_runs_says_so_on_a_terminal(
+    module: ModuleType, call: Callable[[Path], None], phases: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = recorded.run(blocks=3)
+    for name in ("a", "b"):
+        store.create(tmp_path / name, run.manifest.model_copy(update={"run_id": name}))
+        for block in run.blocks:
+            store.append_block(tmp_path / name, block)
+    screen = terminal(80)
+    monkeypatch.setattr(module, "console", screen)
+    call(tmp_path)
+    assert isinstance(screen.file, io.StringIO)
+    written = screen.file.getvalue()
+    assert [phase for phase in phases if phase in written] == phases
+    assert "\x1b[1A\x1b[2K" in written, "the line is erased before or below what the command prints"

@@ -19,6 +19,7 @@ from vtlab.commands.options import ROOT, EnvFile, Results, Variables
 from vtlab.commands.output import console
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import agent, operating_system, process_ledger, tools
+from vtlab.measuring.progress import Progress
 from vtlab.model.endpoints import Endpoint, file_text, from_openapi
 from vtlab.model.inspection import Inspection
 from vtlab.model.service_file import RequestLines, TryInput, TryOptions
@@ -62,28 +63,41 @@ def init(
     inspected = inspection.inspect(jar, tools.find_java())
     if out.exists():
         raise BadInput(f"{out} is there already", "name another one: -o other.yaml")
-    if openapi is None:
-        endpoints, source = _from_service(jar, settings, root.resolve(), inspected)
-    else:
-        endpoints, source = _from_document(jar, settings, root.resolve(), openapi), _path_from(openapi, out.parent)
+    with Progress(console, f"starting {jar.name}") as progress:
+        if openapi is None:
+            endpoints, source = _from_service(jar, settings, root.resolve(), inspected, progress)
+        else:
+            endpoints = _from_document(jar, settings, root.resolve(), openapi, progress)
+            source = _path_from(openapi, out.parent)
     _write(out, jar, settings, endpoints, source)
 
 
-def _from_service(jar: Path, settings: TryOptions, root: Path, inspection: Inspection) -> tuple[list[Endpoint], str]:
+def _from_service(
+    jar: Path, settings: TryOptions, root: Path, inspection: Inspection, progress: Progress
+) -> tuple[list[Endpoint], str]:
     """Returns the requests that the started service tells, tried once, and where it tells them."""
     with _started(jar, settings, root, "; or name its document: --openapi FILE") as variant:
         endpoints, source = discovery.discover(variant, inspection)
-        return [discovery.try_once(variant, endpoint) for endpoint in endpoints], source
+        return _tried(variant, endpoints, progress), source
 
 
-def _from_document(jar: Path, settings: TryOptions, root: Path, openapi: str) -> list[Endpoint]:
+def _tried(variant: process.VariantProcess, endpoints: list[Endpoint], progress: Progress) -> list[Endpoint]:
+    """Sends each request once, and adds how it was answered."""
+    tried = []
+    for number, endpoint in enumerate(endpoints, 1):
+        progress.show(f"sending request {number} of {len(endpoints)}: {endpoint.line}")
+        tried.append(discovery.try_once(variant, endpoint))
+    return tried
+
+
+def _from_document(jar: Path, settings: TryOptions, root: Path, openapi: str, progress: Progress) -> list[Endpoint]:
     """Returns the requests of a document, tried once where the service starts. BadInput where it has none."""
     endpoints = from_openapi(discovery.read_openapi(openapi))
     if not endpoints:
         raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
     try:
         with _started(jar, settings, root, "") as variant:
-            return [discovery.try_once(variant, endpoint) for endpoint in endpoints]
+            return _tried(variant, endpoints, progress)
     except (BadInput, PrerequisiteMissing) as error:
         fix = f" ({error.fix})" if error.fix else ""
         console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)

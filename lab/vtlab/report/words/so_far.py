@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vtlab.analysis import metrics
 from vtlab.model.verdict import Comparison
 from vtlab.report.words import figures, phrases
 
@@ -16,7 +17,7 @@ def criterion_and_ratio(comparisons: Sequence[Comparison]) -> tuple[str, str]:
         return "", f"{first.fails[0]} fails"
     if first.ratio is None:
         return "", ""
-    criterion = "capacity" if first.metric == "throughput" else phrases.noun(first.metric)
+    criterion = phrases.noun(metrics.criterion(first.metric))
     if len(comparisons) > 1:
         criterion += f" of {first.of}"
     ratio = figures.change(first.ratio, first.low, first.high)
