@@ -11,12 +11,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
+from vtlab.commands.output import Output
 from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.measuring import load_search
@@ -53,8 +53,8 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     try:
         # A block that the machine disturbed is reported as well.
-        with contextlib.suppress(InvalidRun):
-            measure_service(call, options, Console(file=output, width=200))
+        with contextlib.suppress(InvalidRun), contextlib.redirect_stdout(output):
+            measure_service(call, options, Output())
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from rich.console import Console
 
 from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
+from vtlab.commands.output import Output
 from vtlab.commands.try_ import measure_service
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
@@ -465,7 +465,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
-        measure_service(searched, options, Console())
+        measure_service(searched, options, Output())
     assert "those of the copies went with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
