@@ -35,7 +35,7 @@ def test_findings_are_no_failure_and_are_those_of_the_newest_jdk(shop: Path, mon
 def test_a_jar_without_known_problems_says_so(tmp_path: Path) -> None:
     done = call("check", jars.service(tmp_path / "shop.jar"))
     assert done.code == 0
-    assert done.out.endswith("No published problem that vtlab knows is in these versions and settings.\n")
+    assert done.out.endswith("vtlab knows no published problem with these versions and settings.\n")
 
 
 def test_json_is_the_whole_answer(shop: Path) -> None:
@@ -80,7 +80,7 @@ def test_without_a_jdk_a_look_shows_the_problems_of_all(shop: Path, monkeypatch:
     monkeypatch.setattr(tools, "find_java", none)
     done = call("check", shop)
     assert done.code == 0
-    assert "JDK: none was found here, so problems of any JDK are shown" in done.out
+    assert "JDK: not found, so the problems of every JDK are shown" in done.out
     assert "com.mysql:mysql-connector-j 8.4.0" in done.out
     assert call("check", shop, "--java", "21").code == 3
 

@@ -216,7 +216,7 @@ def test_bad_input_is_named_with_its_fix_and_nothing_is_made(tmp_path: Path, mon
 
 def test_a_limit_above_the_machine_is_named(tmp_path: Path) -> None:
     done = call("run", "blocking", "--cpu", "4096", "--results", tmp_path / "results")
-    assert (done.code, "above this machine's" in done.err) == (2, True), done
+    assert (done.code, "exceeds this machine's" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
 
 

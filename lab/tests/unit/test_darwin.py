@@ -174,7 +174,7 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
 def test_what_would_run_on_the_machine_is_refused(mac: Mac, tmp_path: Path, command: tuple[str, ...]) -> None:
     refused = mac(*command, "--results", tmp_path)
     assert (refused.code, refused.out) == (3, "")
-    assert "only where that is Linux" in refused.err
+    assert "only if that is Linux" in refused.err
     assert "--target kubernetes" in refused.err
 
 
@@ -182,7 +182,7 @@ def test_a_run_of_another_machine_is_not_resumed(mac: Mac, tmp_path: Path) -> No
     folder = store.create(tmp_path / "run", recorded.run(blocks=1).manifest)
     refused = mac("resume", folder)
     assert refused.code == 3
-    assert "only where that is Linux" in refused.err
+    assert "only if that is Linux" in refused.err
 
 
 def test_doctor_looks_at_a_cluster(mac: Mac) -> None:

@@ -142,7 +142,7 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
 
 def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
     stub = added(old, recorded.experiment(service=str(STUB_SERVICE)))
-    with pytest.raises(BadInput, match="the service stub is no jar"):
+    with pytest.raises(BadInput, match="the service stub does not run from a jar"):
         builds.other_builds(stub, load(STUB_SERVICE))
     assert builds.other_builds(recorded.experiment(), load(STUB_SERVICE)) == {}
     gone = added(old)
@@ -156,7 +156,7 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
     done = call("run", STUB, "--variant", f"jar={old}", "--results", tmp_path / "results")
-    assert (done.code, "the service stub is no jar" in done.err) == (2, True), done
+    assert (done.code, "the service stub does not run from a jar" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
 
 

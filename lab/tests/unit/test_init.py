@@ -103,7 +103,7 @@ def test_the_openapi_document_of_the_service_tells_its_requests(
     [
         (False, 500, "answered 500"),
         (True, 500, "answered 500"),
-        (False, 302, "answered 302, a redirect, as without a login"),
+        (False, 302, "answered 302, a redirect, as a missing login causes"),
     ],
 )
 def test_requests_that_the_service_refuses_are_comments_and_said(

@@ -12,6 +12,7 @@ from vtlab.commands import try_
 from vtlab.commands.options import Place
 from vtlab.commands.output import Output
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
+from vtlab.measuring.progress import Progress
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
@@ -25,6 +26,7 @@ from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 EXPERIMENT = recorded.experiment()
+CALL, QUIET = TryInput(Path("shop.jar"), RequestLines()), Output(is_quiet=True)
 FACTS = RunFacts(versions={}, jvm_flags=["-Xss1m"], machine={})
 
 
@@ -95,7 +97,7 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     monkeypatch.setattr(try_, "create_searched_run", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Output(is_quiet=True))
+        try_.measure_service(CALL, options, QUIET, Progress(QUIET.progress))
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()
@@ -110,7 +112,7 @@ def test_an_assertion_that_nothing_answers_is_refused_before_the_search(
         blocks=2, seed=1, root=tmp_path, no_cpu_limit=True, asserts=["capacity(virtual-jdk21/platform) >= 1"]
     )
     with pytest.raises(BadInput, match="does not compare virtual-jdk21 with platform"):
-        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Output(is_quiet=True))
+        try_.measure_service(CALL, options, QUIET, Progress(QUIET.progress))
 
 
 def test_a_deployment_takes_the_place_of_the_service() -> None:

@@ -150,7 +150,7 @@ def test_the_load_of_the_machine_at_the_start_is_no_other_machine() -> None:
 def test_under_open_load_there_is_no_absolute_throughput() -> None:
     analysis = recorded.analysed(recorded.under_open_load(recorded.run()))
     (two,) = two_runs.compare([analysis], [analysis], Variance(0.0001, math.inf))
-    assert two.no_absolute == "under open load it is what was sent"
+    assert two.no_absolute == "under open load the arrivals set it"
     assert [c.name for c in two.changes if c.verdict] == ["latency_p99(virtual/platform)"]
 
 
@@ -213,7 +213,7 @@ def test_runs_of_which_no_block_counts_or_that_are_others_are_refused() -> None:
         with pytest.raises(BadInput, match="no block counts"):
             two_runs.compare([pair[0]], [pair[1]], None)
     named = [recorded.analysed(recorded.run("pool", name=name)) for name in "abc"]
-    with pytest.raises(BadInput, match="hold other runs: a, b, and a, c"):
+    with pytest.raises(BadInput, match="hold different runs: a, b; and a, c"):
         two_runs.compare(named[:2], [named[0], named[2]], None)
 
 
@@ -232,7 +232,7 @@ def test_its_words_are_those_of_the_golden_file(before: Path, after: Path, tmp_p
     [
         ((f"{RATIO} >= 0.8",), 0, ""),
         ((f"{RATIO} >= 0.95",), 1, f"'{RATIO} >= 0.95' does not hold: ▼ slower"),
-        (("capacity(virtual) >= 0.5",), 1, "no absolute throughput: how much runs"),
+        (("capacity(virtual) >= 0.5",), 1, "no absolute throughput: the SD between"),
         (("capacity(virtual/reactive) >= 0.5",), 2, "the runs have no such change"),
         (("speed(virtual/platform) >= 0.5",), 2, "no criterion 'speed'"),
         (("speed",), 2, "is not an assertion"),

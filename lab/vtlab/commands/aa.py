@@ -9,6 +9,7 @@ import typer
 from vtlab.commands import options
 from vtlab.commands.options import ROOT, NoLimit, Results, Seed
 from vtlab.commands.output import console
+from vtlab.measuring.progress import Progress
 from vtlab.model.blocks import FULL_RUN
 from vtlab.planning import planned_runs
 from vtlab.planning.shipped_experiments import resolve
@@ -34,7 +35,8 @@ def aa(
 ) -> None:
     """Compare a variant with itself, to see the noise."""
     planned = planned_runs.runs([planned_runs.identical(e, kind) for e in resolve([name])], [])
-    folder = create_runs(planned, options.run_options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
-    analyses = measure_and_report(folder, root, console)
+    with Progress(console) as progress:
+        folder = create_runs(planned, options.run_options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+        analyses = measure_and_report(folder, root, progress)
     for analysis in analyses:
         console.print(describe_noise(analysis), highlight=False)

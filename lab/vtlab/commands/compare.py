@@ -14,6 +14,7 @@ from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
 from vtlab.commands.output import console
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
+from vtlab.measuring.progress import Progress
 from vtlab.model.run import Analysis
 from vtlab.report.words import changes
 from vtlab.runs.report import analyse_runs
@@ -49,10 +50,11 @@ def compare(
     Divides the ratio of the variants in AFTER by that in BEFORE.
     """
     demands = [asserts.parse(text, alone=True) for text in demand or []]
-    befores, afters = analyse_runs(before), analyse_runs(after)
     if spread is not None and aa:
         raise BadInput("--spread and --aa say the same", "leave one out")
-    compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
+    with Progress(console, "judging both runs"):
+        befores, afters = analyse_runs(before), analyse_runs(after)
+        compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
     for line in changes.lines(compared):
         console.print(line, highlight=False, soft_wrap=True)
     _refuse_invalid(compared)

@@ -15,6 +15,7 @@ from vtlab.doctor import cluster as cluster_doctor
 from vtlab.doctor import local as local_doctor
 from vtlab.doctor.prerequisite import print_prerequisites
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files
 from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
 from vtlab.services import sample
@@ -39,13 +40,14 @@ def doctor_(
     if jars:
         raise BadInput(f"doctor looks at this machine, not into {jars[0]}", f"vtlab check {jars[0]}")
     cluster = options.Place(target, context, namespace, release, deployment).cluster()
-    if cluster and deployment:
-        copying = options.copying(prometheus_url, None, None, "")
-        copied = replace(cluster, name=deployment, copying=copying)
-        prerequisites = cluster_doctor.prerequisites_of_copies(copied, deployment)
-    elif cluster:
-        shipped = resolve(experiment_files.names(EXPERIMENTS))
-        prerequisites = cluster_doctor.prerequisites(cluster, sample.service(), shipped)
-    else:
-        prerequisites = local_doctor.prerequisites(root)
+    with Progress(console, f"looking at {'the cluster' if cluster else 'this machine'}"):
+        if cluster and deployment:
+            copying = options.copying(prometheus_url, None, None, "")
+            copied = replace(cluster, name=deployment, copying=copying)
+            prerequisites = cluster_doctor.prerequisites_of_copies(copied, deployment)
+        elif cluster:
+            shipped = resolve(experiment_files.names(EXPERIMENTS))
+            prerequisites = cluster_doctor.prerequisites(cluster, sample.service(), shipped)
+        else:
+            prerequisites = local_doctor.prerequisites(root)
     print_prerequisites(prerequisites, console)

@@ -11,6 +11,7 @@ import typer
 from vtlab.commands.latest import latest
 from vtlab.commands.options import ROOT, Results
 from vtlab.commands.output import console
+from vtlab.measuring.progress import Progress
 from vtlab.runs.report import refuse_invalid, report_runs
 
 EXAMPLES = """\
@@ -28,7 +29,8 @@ def report(
 ) -> None:
     """Show a verdict again, and rebuild its reports."""
     folder = folder or latest(root)
-    analyses = report_runs(folder, console)
+    with Progress(console, f"judging the runs of {folder.name}"):
+        analyses = report_runs(folder, console)
     page = (folder / "report.html").resolve()
     if is_opened and not webbrowser.open(page.as_uri()):
         console.print(f"note: no browser was found; open {page}", highlight=False, style="yellow")

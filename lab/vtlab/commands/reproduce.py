@@ -12,6 +12,7 @@ from vtlab.commands import options
 from vtlab.commands.options import ROOT, Results, Seed
 from vtlab.commands.output import Terminal, console
 from vtlab.errors import LabError
+from vtlab.measuring.progress import Progress
 from vtlab.report.pages import reproductions
 from vtlab.runs.reproduce import (
     measure_publications,
@@ -51,9 +52,11 @@ def reproduce(
     else:
         numbers = publication_numbers(names or [])
         call = options.run_options(1 if quick else None, seed, root)
-        folder, failed = measure_publications(numbers, call, as_published=published, console=shown)
-    variants = read_reproductions(folder)
-    write_reproductions(folder, variants)
+        with Progress(shown) as progress:
+            folder, failed = measure_publications(numbers, call, as_published=published, progress=progress)
+    with Progress(shown, f"judging the runs of {folder.name}"):
+        variants = read_reproductions(folder)
+        write_reproductions(folder, variants)
     if as_json:
         print(reproductions.json_document(variants), end="")
     else:

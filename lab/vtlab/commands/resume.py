@@ -10,6 +10,7 @@ import typer
 from vtlab.commands.latest import latest_unfinished
 from vtlab.commands.options import ROOT, Json, Quiet, Results
 from vtlab.commands.output import Output
+from vtlab.measuring.progress import Progress
 from vtlab.runs import store
 from vtlab.runs.measure import measure_and_report
 
@@ -30,5 +31,5 @@ def resume(
 ) -> None:
     """Continue an interrupted run, from its next block."""
     folder, output = (folder or latest_unfinished(root)).resolve(), Output(is_quiet, as_json)
-    with output.concluding(folder):
-        measure_and_report(folder, store.root_of(folder), output.progress)
+    with output.concluding(folder), Progress(output.progress) as progress:
+        measure_and_report(folder, store.root_of(folder), progress)

@@ -31,6 +31,7 @@ from vtlab.commands.options import (
 )
 from vtlab.commands.output import Output
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files
 from vtlab.planning import extra_variants, planned_runs
 from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
@@ -141,16 +142,18 @@ def run(
         max_rejected=max_rejected,
         diagnosis=diagnosis,
     )
-    if cluster and config_map:
-        reports_config_map.clear(cluster, config_map)
     label = "+".join(dict.fromkeys(run.experiment.name for run in planned))
-    folder, output = create_runs(planned, call, label), Output(is_quiet, as_json)
-    try:
-        with output.concluding(folder):
-            measure_and_report(folder, root, output.progress)
-    finally:
+    output = Output(is_quiet, as_json)
+    with Progress(output.progress) as progress:
         if cluster and config_map:
-            reports_config_map.fill(cluster, config_map, folder)
+            reports_config_map.clear(cluster, config_map)
+        folder = create_runs(planned, call, label)
+        try:
+            with output.concluding(folder):
+                measure_and_report(folder, root, progress)
+        finally:
+            if cluster and config_map:
+                reports_config_map.fill(cluster, config_map, folder)
 
 
 def _refuse_wrong_place(cluster: ReleaseRef | None, prometheus_port: int | None, config_map: str | None) -> None:

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from vtlab.analysis.statistics import simulated_runs, simulation
+from vtlab.commands.output import console
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 
 EXAMPLES = """\
 vtlab lab simulate --runs 100000
@@ -32,5 +34,6 @@ def simulate(
         raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
-    for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
-        print(line, flush=True)
+    with Progress(console, "simulating runs"):
+        for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
+            print(line, flush=True)

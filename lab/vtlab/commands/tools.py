@@ -9,6 +9,7 @@ import typer
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
 from vtlab.host import tool_images, tools
+from vtlab.measuring.progress import Progress
 
 EXAMPLES = """\
 vtlab lab tools docker
@@ -25,5 +26,7 @@ def tools_(
     """
     if engine not in tool_images.ENGINES:
         raise BadInput(f"lab tools: unknown engine '{engine}'", f"write {' or '.join(tool_images.ENGINES)}")
-    for tool in tool_images.copy(engine, tools.copies()):
+    with Progress(console, "copying k6 and Prometheus out of their images"):
+        copies = tool_images.copy(engine, tools.copies())
+    for tool in copies:
         console.print(f"{tool.path}: {tool.version}", highlight=False, markup=False)

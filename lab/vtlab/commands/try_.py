@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +13,6 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
 from vtlab.commands import options
 from vtlab.commands.help_pages import LOAD, SERVICE, STOP
@@ -46,6 +43,7 @@ from vtlab.commands.options import (
 from vtlab.commands.output import Output
 from vtlab.errors import BadInput, Interrupted
 from vtlab.host import agent, operating_system
+from vtlab.measuring.progress import Progress
 from vtlab.model import documents, service_file
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
@@ -192,7 +190,9 @@ def try_(
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time if blocks else max_time or MAX_TIME, blocks),
     )
-    measure_service(call, run_options, Output(is_quiet, as_json))
+    output = Output(is_quiet, as_json)
+    with Progress(output.progress) as progress:
+        measure_service(call, run_options, output, progress)
 
 
 def measured_service(
@@ -218,9 +218,9 @@ def measured_service(
     return copied, [*([service] if service else []), *requests]
 
 
-def measure_service(call: TryInput, run_options: Options, output: Output) -> None:
+def measure_service(call: TryInput, run_options: Options, output: Output, progress: Progress) -> None:
     """Searches a load where none is named, measures blocks, reports. Errors as of ``measure_and_report``."""
-    began, console = time.monotonic(), output.progress
+    progress.schedule.set_budget(run_options.within)
     if not run_options.cluster:
         operating_system.refuse_other_than_linux()
     # The blocks are measured in the same cluster, whatever context is the current one by then.
@@ -230,31 +230,28 @@ def measure_service(call: TryInput, run_options: Options, output: Output) -> Non
     if resolve_service(experiment).agent and not cluster:
         agent.find()
     for remark in _remarks(experiment):
-        console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
+        progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = run_options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     with _nothing_kept(folder):
         if call.is_searched:
-            _create_searched(experiment, run_options, folder, began, console)
+            _create_searched(experiment, run_options, folder, progress)
         else:
             create_runs([PlannedRun(experiment.name, experiment)], run_options, experiment.name, folder)
     with output.concluding(folder):
-        measure_and_report(folder, run_options.root, console, run_options.java_home)
+        measure_and_report(folder, run_options.root, progress, run_options.java_home)
 
 
-def _create_searched(
-    experiment: Experiment, run_options: Options, folder: Path, began: float, console: Console
-) -> None:
+def _create_searched(experiment: Experiment, run_options: Options, folder: Path, progress: Progress) -> None:
     """Searches the load, and creates the run with it in the time that is left of the call."""
     refuse_unanswerable(run_options, [experiment])
-    deadline = math.inf if run_options.within is None else began + run_options.within
     prepared = prepare(experiment, run_options)
     site = TargetSite.of_search(folder, prepared.cluster_ref, run_options)
-    curve = measure_curve(experiment, site, deadline, console)
+    curve = measure_curve(experiment, site, progress)
     for line in curve_sentences.lines(curve, experiment.variants):
-        console.print(line, highlight=False, soft_wrap=True)
+        progress.console.print(line, highlight=False, soft_wrap=True)
     experiment = curve_to_load.with_load(experiment, curve)
     if run_options.within is not None:
-        run_options = replace(run_options, within=max(0.0, deadline - time.monotonic()))
+        run_options = replace(run_options, within=progress.schedule.budget_left())
     create_searched_run(experiment, run_options, Searched(folder, curve, prepared))
 
 

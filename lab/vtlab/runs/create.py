@@ -169,25 +169,25 @@ def _refuse_other_services(experiment: Experiment) -> None:
     service = resolve_service(experiment)
     if experiment.service not in (None, sample.NAME) and not service.is_copied:
         raise BadInput(
-            f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",
+            f"{experiment.name}: a cluster starts neither a jar nor a command, but the service {service.name} is one",
             "name its deployment or image in the key service, or measure it with --target local",
         )
     if builds := [name for name, properties in experiment.properties.items() if properties.jar]:
         raise BadInput(
-            f"{experiment.name}: in a cluster no jar is started, as {' and '.join(builds)} would be",
+            f"{experiment.name}: a cluster starts no jar, but {' and '.join(builds)} would need one",
             "make the other build a variant of the release by its image, or measure it with --target local",
         )
 
 
 def _refuse_between(experiment: Experiment) -> None:
     if experiment.between:
-        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key between")
+        raise BadInput(f"{experiment.name}: a cluster resets nothing between trials", "remove the key reset")
 
 
 def _refuse_other_workloads(experiment: Experiment) -> None:
     workload = experiment.workload
     if workload.data or workload.login or workload.k6 or workload.uses_environment:
         raise BadInput(
-            f"{experiment.name}: a release of the lab takes no data, login, variables of the environment or k6 script",
+            f"{experiment.name}: a release of the lab supports no data, login, environment variables or k6 script",
             "name your service's deployment or image in the key service, or measure with --target local",
         )

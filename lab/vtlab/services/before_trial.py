@@ -35,7 +35,7 @@ def _request(text: str, values: dict[str, str], base: str) -> None:
     try:
         fields = parse_line(text)
     except ValueError as error:
-        raise BadInput(f"between: {error}", "write between: POST /test/reset, or a command") from None
+        raise BadInput(f"reset: {error}", "write reset: POST /test/reset, or a command") from None
     body = body_text(fields.get("body"))
     request = urllib.request.Request(
         base + filled(fields["path"], values),
@@ -43,25 +43,25 @@ def _request(text: str, values: dict[str, str], base: str) -> None:
         data=None if body is None else filled(body, values).encode(),
         headers={"Content-Type": "application/json"} if is_json(fields.get("body")) else {},
     )
-    subject = f"between: {fields['method']} {fields['path']}"
+    subject = f"reset: {fields['method']} {fields['path']}"
     # No proxy is asked for this machine.
     handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=any_certificate())]
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=WITHIN) as answer:
             answer.read()
     except urllib.error.HTTPError as error:
-        raise BadInput(f"{subject} was answered {error.code}", "correct the request in between") from None
+        raise BadInput(f"{subject} was answered {error.code}", "correct the request of reset") from None
     except OSError as error:
         raise BlockFault(f"{subject} was not answered: {error}") from None
 
 
 def _command(text: str, values: dict[str, str], ledger: Ledger, log: Path) -> None:
     words = [filled(word, values) for word in shlex.split(text)]
-    process = ledger.start(Command(words, role="between two trials", log=log, environment=variables.known()))
+    process = ledger.start(Command(words, role="reset between two trials", log=log, environment=variables.known()))
     try:
-        wait_until(f"between: {text} did not end", lambda: process.returncode() is not None, WITHIN)
+        wait_until(f"reset: {text} did not end", lambda: process.returncode() is not None, WITHIN)
     finally:
         process.stop(1)
     if process.returncode():
-        reason = f"{process.exit_description()}: {process.last_lines() or 'it said nothing'}"
-        raise BadInput(f"between: {text} ended with {reason}", "correct the command in between")
+        reason = f"{process.exit_description()}: {process.last_lines() or 'no output'}"
+        raise BadInput(f"reset: {text} ended with {reason}", "correct the command of reset")

@@ -62,7 +62,7 @@ def try_once(variant: VariantProcess, endpoint: Endpoint) -> Endpoint:
         return endpoint
     refused = f"answered {status}" if status else f"gave no answer within {_ANSWERS_WITHIN:.0f} s"
     if status is not None and 300 <= status < 400:
-        refused += ", a redirect, as without a login"
+        refused += ", a redirect, as a missing login causes"
     return replace(endpoint, refused=refused, lacks_login=status in _WITHOUT_LOGIN)
 
 

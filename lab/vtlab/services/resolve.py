@@ -23,6 +23,6 @@ def resolve_service(experiment: Experiment) -> Service:
     if not experiment.service.endswith(".json"):
         raise BadInput(
             f"unknown service '{experiment.service}'",
-            f"leave the key out for '{sample.NAME}', or name a JSON file that describes another one",
+            f"remove the key for '{sample.NAME}', or name a JSON file that describes another service",
         )
     return service.load(Path(experiment.service))

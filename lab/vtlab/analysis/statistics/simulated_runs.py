@@ -119,8 +119,8 @@ def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
     looks = ", ".join(str(look) for look in rule.looks)
     yield ""
     yield f"Runs that end when they are settled: looks after {looks} blocks, which share the level of 5%,"
-    yield f"and an interval of at most ±{rule.precision:.0%}. futile: ended because it would hardly be settled;"
-    yield "blocks: mean number; width: half-width of the interval that nine in ten runs have at most, in %."
+    yield f"and an interval of at most ±{rule.precision:.0%}. futile: ended, as more blocks were unlikely to settle it;"
+    yield "blocks: mean number; width: 90th percentile of the interval's half-width, in %."
     for name, noise in KINDS.items():
         yield from ["", f"{name}. SD of a block {sd:.2%}" + (" without the modes" if noise.of_is_slow else ""), _HEAD]
         for ratio in RATIOS:

@@ -117,7 +117,7 @@ def _in_words(pair: Analysis) -> list[str]:
         *explanation.sentences(pair),
     ]
     if pair.verdict.n:
-        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in labels.variant_names(pair)]
+        lines += [bottlenecks.line(pair, name) for name in labels.variant_names(pair)]
     return lines
 
 

@@ -64,9 +64,9 @@ def _run(analysis: Analysis) -> list[Text]:
     lines.append(Text.assemble((f"{advice.lead}:", "bold"), f" {advice.reason}."))
     outcome = (label(analysis), _STYLES[v.primary_comparison.verdict or "inconclusive"])
     lines.append(Text.assemble(outcome, "  ", headline(analysis)))
+    lines += [Text(program.as_called(text)) for text in explanation.sentences(analysis)]
     if parted := curve_sentences.decision_sentence(analysis):
         lines.append(Text(parted))
-    lines += [Text(program.as_called(text)) for text in explanation.sentences(analysis)]
     if quick := hints.quick_look(analysis):
         lines.append(Text(quick, "yellow"))
     details = _measured_lines(analysis) if v.n else []
@@ -76,7 +76,7 @@ def _run(analysis: Analysis) -> list[Text]:
 
 def _measured_lines(analysis: Analysis) -> list[str]:
     """Says what limits each variant, which thresholds hold, and where the time goes."""
-    lines = [f"{name}: {bottlenecks.sentence(analysis, name)}" for name in labels.variant_names(analysis)]
+    lines = [bottlenecks.line(analysis, name) for name in labels.variant_names(analysis)]
     lines += filter(None, [thresholds.threshold_line(analysis)])
     times = {name: result.time for name, result in analysis.verdict.variants.items() if result.time}
     lines += [breakdowns.TITLE] if times else []
