@@ -74,6 +74,21 @@ def test_each_help_has_two_examples_that_can_be_typed(words: tuple[str, ...]) ->
                 asserts.parse(text, alone=True)
 
 
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("vtlab re", ["resume", "report"]), ("vtlab run blocking-1", ["blocking-100ms"]), ("vtlab try --ru", [])],
+)
+def test_the_shell_completes_commands_and_experiments(
+    typed: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_VTLAB_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    with pytest.raises(SystemExit):
+        cli.call([])
+    assert capsys.readouterr().out.split() == completed
+
+
 def test_its_version() -> None:
     assert call("--version").out == f"vtlab {__version__}\n"
 

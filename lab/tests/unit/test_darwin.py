@@ -161,7 +161,7 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
     assert "--target" in mac("run", "--help").out
     assert "blocking-open" in mac("list").out
     refused = mac("run", "blocking", "--target", "moon")
-    assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: no such target")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: unknown target")
     run = recorded.run(blocks=2)
     folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:

@@ -63,7 +63,7 @@ def compare(
 
 def _between_runs(spread: float | None, aa: Sequence[Path], first: Analysis) -> Variance | None:
     """Returns the variance of the throughput between runs of the same: by its SD in percent, or by the results of
-    ``vtlab aa``; None where neither is named."""
+    ``vtlab lab aa``; None where neither is named."""
     if aa:
         return two_runs.between_runs([analysis for folder in aa for analysis in analyse_runs(folder)], first)
     if spread is None:

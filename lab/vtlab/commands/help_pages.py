@@ -18,7 +18,9 @@ class Page(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Returns the parts of the usage line: ``[OPTIONS] SERVICE [REQUEST]...``."""
-        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+        arguments = [each for each in self.get_params(ctx) if not getattr(each, "hidden", False)]
+        pieces = [piece for argument in arguments for piece in argument.get_usage_pieces(ctx)]
+        return ["[OPTIONS]", *(piece.replace("{", "").replace("}", "") for piece in pieces)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes arguments and options, a section for each group."""
