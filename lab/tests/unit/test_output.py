@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.support import recorded
 from tests.support.cli_call import call
 from vtlab.commands import resume
 from vtlab.errors import AssertionFailed, Interrupted, LabError
 from vtlab.host import program
+from vtlab.measuring.progress import Progress
 from vtlab.runs import store
 from vtlab.runs.report import report_runs
 
@@ -89,8 +89,8 @@ def test_printed_commands_begin_as_the_call_did_and_stored_ones_with_vtlab(
 def test_json_is_the_stored_verdict_and_the_rest_goes_to_stderr(
     settled: Path, monkeypatch: pytest.MonkeyPatch, error: LabError | None
 ) -> None:
-    def measured(folder: Path, _: Path, console: Console) -> None:
-        report_runs(folder, console)
+    def measured(folder: Path, _: Path, progress: Progress) -> None:
+        report_runs(folder, progress.console)
         if error:
             raise error
 
@@ -103,7 +103,7 @@ def test_json_is_the_stored_verdict_and_the_rest_goes_to_stderr(
 
 
 def test_a_quiet_call_prints_the_verdict_alone(settled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resume, "measure_and_report", lambda folder, _, console: report_runs(folder, console))
+    monkeypatch.setattr(resume, "measure_and_report", lambda folder, _, progress: report_runs(folder, progress.console))
     shown, quiet = call("resume", settled), call("resume", settled, "--quiet")
     assert (shown.code, quiet.code, quiet.err) == (0, 0, "")
     assert quiet.out.strip() in shown.out
