@@ -76,9 +76,8 @@ def _run(analysis: Analysis) -> list[str]:
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
     advice = decision.decide(analysis)
     lines += [f"**{escaped(advice.lead)}:** {escaped(advice.reason)}.", ""]
-    texts = [f"{headline(analysis)}.", *explanation.sentences(analysis)]
-    texts += [curve_sentences.decision_sentence(analysis), hints.quick_look(analysis)]
-    lines += [escaped(" ".join(text for text in texts if text)), ""]
+    others = filter(None, [curve_sentences.decision_sentence(analysis), hints.quick_look(analysis)])
+    lines += [escaped(" ".join([f"{headline(analysis)}.", *explanation.sentences(analysis), *others])), ""]
     if v.n:
         lines += [f"- {escaped(bottlenecks.line(analysis, name))}" for name in labels.variant_names(analysis)]
         lines.append("")

@@ -18,7 +18,7 @@ CAPTION = (
 _MOST = 5
 #: Activities during which no thread of the service has the request.
 _BEFORE = ("server-queue", "outside")
-_QUEUE, _SERVICE, _REST = "queue: waits for a thread", "service: has a thread", "the rest"
+_QUEUE, _SERVICE, _REST = "queue (waits for a thread)", "service (has a thread)", "the rest"
 
 
 def time_panels(analysis: Analysis) -> list[Panel]:
