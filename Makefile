@@ -23,7 +23,7 @@ help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 compare: setup ## The main job: a service that waits, and one behind a pool: does it gain from virtual threads here?
-	$(VTLAB) run blocking behind-a-pool $(if $(BLOCKS),--blocks $(BLOCKS))
+	$(VTLAB) run blocking behind-a-pool $(if $(BLOCKS),--blocks $(BLOCKS),--precision 25%)
 
 jmh: step-jmh ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001); JMH="its options"
 	cd lab && ../$(PYTHON) -m maintain.jmh $(JMH)

@@ -34,7 +34,7 @@ def words(rendered: Rendered) -> list[str]:
 
 def test_vtlab_takes_its_command(render: Render) -> None:
     command = typer.main.get_command(cli.app)
-    values = ("--set-json", 'runner.experiments=["blocking","cpu"]', "--set-json", 'runner.options=["--within=8m"]')
+    values = ("--set-json", 'runner.experiments=["blocking","cpu"]', "--set-json", 'runner.options=["--max-time=8m"]')
     name, *arguments = words(render(*VALUES, *values))
     run = command.commands[name]  # type: ignore[attr-defined]
     given = run.make_context(name, list(arguments)).params

@@ -350,7 +350,7 @@ def test_an_upgrade_changes_the_limit_vtlab_refuses_it_and_a_rollback_restores_i
 
 @every
 def test_the_password_of_the_database_stays() -> None:
-    """The database keeps its first password through upgrades and a rollback, each of which renders the chart anew."""
+    """The database keeps its first password through upgrades and a rollback, each of which renders the chart again."""
     secrets = []
     for revision in json.loads(lab.helm("history", "lab", "-o", "json")):
         manifest = lab.helm("get", "manifest", "lab", "--revision", str(revision["revision"]))

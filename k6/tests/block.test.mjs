@@ -285,7 +285,7 @@ test('think time, overrides and a single trial', async () => {
   assert.deepEqual([trial.users, trial.end - trial.start], [50, 2000]);
 });
 
-test('k6 accounts for its own time, where answers take hardly any', async () => {
+test('k6 accounts for its own time, where answers take almost none', async () => {
   await undisturbed(
     async () => {
       const servers = { constant: await stub(constant(1)) };
@@ -406,7 +406,7 @@ test('warm-up only: an empty order', async () => {
   );
 });
 
-test('a warm-up of so many requests is as many for each variant, and ends with the last answer or when it has lasted enough', async () => {
+test('a warm-up by requests has as many for each variant, and ends with the last answer or when it has lasted enough', async () => {
   const result = await undisturbed(
     async () => {
       const servers = {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import typer
 
 from maintain.reference.pages import page, table
 from vtlab.commands.app import app
+from vtlab.host import program
 
 #: Characters in a line of help.
 WIDTH = 100
@@ -22,19 +26,30 @@ EXIT_CODES = (
     (130, "interrupted; the data is kept"),
 )
 _INTRODUCTION = """`make setup` installs `vtlab` as `.venv/bin/vtlab` in the checkout. Each error has a message and
-a fix. With `VTLAB_DEBUG=1` a defect (exit code 70) shows its traceback."""
+a fix. With `VTLAB_DEBUG=1` a defect (exit code 70) shows its traceback. `vtlab --install-completion` makes the shell
+complete commands and options. `vtlab lab` is for work on vtlab itself; `vtlab --help` does not list it."""
 
 
 def text() -> str:
     """Renders the page of the commands."""
-    group = typer.main.get_command(app)
-    if not isinstance(group, typer.core.TyperGroup):
-        raise TypeError("vtlab has more than one command")
-    root = group.make_context("vtlab", [], resilient_parsing=True, terminal_width=WIDTH)
-    sections = []
-    for name in group.list_commands(root):
-        command = group.commands[name]
-        context = command.make_context(name, [], parent=root, resilient_parsing=True, terminal_width=WIDTH)
-        sections.append(f"## vtlab {name}\n\n```text\n{command.get_help(context)}\n```")
+    root: Any = typer.main.get_command(app)
+    context = root.make_context(program.NAME, [], resilient_parsing=True, terminal_width=WIDTH)
+    sections = [_section(program.NAME, root, context)]
+    for name, command in root.commands.items():
+        sections += _sections(f"{program.NAME} {name}", command, context)
     codes = table(("exit code", "meaning"), [(str(code), meaning) for code, meaning in EXIT_CODES])
     return page("The command line", "lab/vtlab/commands", _INTRODUCTION, f"## Exit codes\n\n{codes}", *sections)
+
+
+def _sections(title: str, command: Any, parent: Any) -> Iterator[str]:
+    """Yields the section of a command, and of each command in it."""
+    context = command.make_context(
+        title.rpartition(" ")[2], [], parent=parent, resilient_parsing=True, terminal_width=WIDTH
+    )
+    yield _section(title, command, context)
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _sections(f"{title} {name}", inner, context)
+
+
+def _section(title: str, command: Any, context: Any) -> str:
+    return f"## {title}\n\n```text\n{command.get_help(context)}\n```"

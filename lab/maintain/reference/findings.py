@@ -6,10 +6,10 @@ from maintain.reference.pages import code, page
 from vtlab.catalogue.findings import Row, rows
 from vtlab.model import maven
 
-_INTRODUCTION = """What is known to break under virtual threads. `vtlab doctor app.jar` looks into a Spring Boot jar and
+_INTRODUCTION = """What is known to break under virtual threads. `vtlab check app.jar` looks into a Spring Boot jar and
 shows the published problems in its versions and settings; it starts nothing. The exit code is 0 with findings, too,
 and 2 for a jar that vtlab cannot measure. `--json` prints the same as JSON, `--java 21` asks for another JDK than
-`vtlab try` would take, `--jvm` takes the flags that the JVM has in production. A report of a run shows these and what
+`vtlab try` would take, each `--jvm` takes a flag that the JVM has in production. A report of a run shows these and what
 the run measured.
 
 A published problem need not be yours: you have the version, and your service may never come near. A measurement

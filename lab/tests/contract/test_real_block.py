@@ -111,7 +111,7 @@ def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
 
 
 def test_jit_compilers_go_first_until_the_warm_up_ends(measured: Measured) -> None:
-    """In a warm-up that begins with more CPU the JIT compilers go before all other threads until it ends."""
+    """In a warm-up that begins with more CPU the JIT compilers have priority over all other threads."""
     first = 0 if warm_up_cpu.cores(1.0, warm_up_cpu.available()) is None else -20
     assert measured.nice == ({first}, {first}, {0})
 

@@ -32,7 +32,7 @@ def attempted(run: RunFolder, *broken: str) -> Block:
     order = trial_order.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
         attempt = AttemptPlan(run.planned, 1, 1, 1, order, with_single_user=True)
-        block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "stub").measure(target)
+        block, _ = Attempt(attempt, Progress(Console(quiet=True)), "stub").measure(target)
         run.look()
     run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")
     return block

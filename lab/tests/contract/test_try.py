@@ -19,6 +19,7 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.measuring import load_search
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files
 from vtlab.model.draft import Option
 from vtlab.planning.planned_runs import PlannedRun
@@ -51,11 +52,12 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     short = experiment.model_copy(update={"windows": stub(windows=WITHOUT_LIGHT_LOAD).windows})
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     output = io.StringIO()
-    console = Console(file=output, width=200)
+    progress = Progress(Console(file=output, width=200))
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            measure_and_report(begin_run(PlannedRun("stub", short), options, console), options.root, console)
+            folder_of_run = begin_run(PlannedRun("stub", short), options, progress)
+            measure_and_report(folder_of_run, options.root, progress)
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()
@@ -67,7 +69,7 @@ def test_a_short_search_and_the_block_that_it_chose_are_one_call(
     """A search that may measure one level only ends there, and the block of what it chose is measured and reported in
     the same call, with an experiment that can be repeated."""
     printed = short_call(tmp_path, monkeypatch)
-    assert "search: 1 user" in printed
+    assert "searching load: 1 user" in printed
     folder = only(tmp_path / "results")
     run = store.read(folder)
     assert run.manifest.curve is not None
@@ -95,7 +97,7 @@ def test_a_wrong_answer_is_named_before_anything_is_measured(tmp_path: Path) -> 
     """An answer with another status than expected is named with what to do, by its status, before any load."""
     done = tried(tmp_path, STUB_STATUS="404")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert f"{REQUEST}: answered 404, by every variant" in done.stderr
+    assert f"{REQUEST}: every variant answered 404" in done.stderr
     assert "correct the path" in done.stderr
 
 
@@ -130,7 +132,7 @@ def test_a_service_that_ends_at_its_first_request_is_named(tmp_path: Path) -> No
 
 def test_a_service_that_hangs_is_named(tmp_path: Path) -> None:
     """A service that answers nothing is refused after the longest time for an answer, not never."""
-    with pytest.raises(BadInput, match=f"^{re.escape(REQUEST)}: gave no answer, by every variant"):
+    with pytest.raises(BadInput, match=f"^{re.escape(REQUEST)}: every variant gave no answer"):
         started(tmp_path, STUB_HANG_AFTER="1")
 
 
@@ -145,7 +147,7 @@ def test_requests_come_by_https_where_the_service_answers_so(tmp_path: Path) -> 
     certificate.write_text("".join(parts), encoding="utf-8")
     done = tried(tmp_path, STUB_CERTIFICATE=str(certificate), STUB_STATUS="404")
     # The answer came by TLS: the stub has no other.
-    assert f"{REQUEST}: answered 404, by every variant" in done.stderr, done.stdout + done.stderr
+    assert f"{REQUEST}: every variant answered 404" in done.stderr, done.stdout + done.stderr
 
 
 def started(folder: Path, **environment: str) -> None:
@@ -159,7 +161,7 @@ def started(folder: Path, **environment: str) -> None:
         assert leftovers(folder) == []
 
 
-@pytest.mark.parametrize("moment", ["search: starting", "search: warm-up", "search: 1 user"])
+@pytest.mark.parametrize("moment", ["searching load: starting", "searching load: warm-up", "searching load: 1 user"])
 def test_an_interrupted_search_leaves_nothing(moment: str, tmp_path: Path) -> None:
     """Ctrl-C in every step of a search: exit 130, nothing is left running, and no half run on the disk."""
     root = tmp_path / "results"

@@ -32,9 +32,9 @@ def test_it_lists_normalises_and_simulates_outside_a_checkout(installed: Install
     listed = installed("list")
     assert listed.returncode == 0, listed.stderr
     assert "blocking-open" in listed.stdout
-    normalised = installed("normalise", "blocking")
+    normalised = installed("lab", "normalise", "blocking")
     assert normalised.stdout == (shipped.ROOT / "k6" / "plans" / "blocking.json").read_text(encoding="utf-8")
-    simulated = installed("simulate", "--runs", "20")
+    simulated = installed("lab", "simulate", "--runs", "20")
     assert (simulated.returncode, simulated.stderr) == (0, "")
 
 

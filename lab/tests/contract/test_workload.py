@@ -254,7 +254,7 @@ def test_scripts_run_unchanged_against_a_foreign_service(name: str, kiosks: dict
     remarks = calls.check()
     document = calls.trials()
     has_fixed_address = name not in ("protocol", "own")
-    assert any("each variant's takes its place" in remark for remark in remarks) == has_fixed_address
+    assert any("vtlab replaces it with that of each variant" in remark for remark in remarks) == has_fixed_address
     assert not any("checks fail" in remark for remark in remarks), remarks
     for trial in document.trials:
         assert trial.ok > 0
@@ -339,11 +339,11 @@ export default function () {}
         (MIXED, "k6 cannot run the workload: .*options.scenarios: b has a rate and others have VUs"),
         (
             GET % "http.get('http://a.example/'); http.get('http://b.example/');",
-            "the script asks http://a.example, http://b.example and never __ENV.BASE_URL",
+            "the script calls http://a.example, http://b.example and never __ENV.BASE_URL",
         ),
         (
             GET % "http.get('http://127.0.0.1:1/'); http.get(`${__ENV.BASE_URL}/unanswered`);",
-            "no request of the script was answered by",
+            "answered no request of the script",
         ),
     ],
 )
@@ -393,9 +393,12 @@ def test_the_answers_of_the_variants_are_compared(
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ("GET /a", "GET /a: answered 500, by every variant"),
-        ("GET /redirect", "GET /redirect: answered 302, by every variant"),
-        ({"GET": "/b", "expect": {"json": {"$.id": "exists"}}}, "answered 200 without what expect.json asks for"),
+        ("GET /a", "GET /a: every variant answered 500"),
+        ("GET /redirect", "GET /redirect: every variant answered 302"),
+        (
+            {"GET": "/b", "expect": {"json": {"$.id": "exists"}}},
+            "answered 200 without the JSON that expect.json requires",
+        ),
     ],
 )
 def test_a_request_that_no_variant_answers_is_refused(tmp_path: Path, request_: Any, message: str) -> None:

@@ -23,6 +23,6 @@ WITHOUT_DATA = {
         *((f"Resources of {variant}", letter) for variant in ("platform", "virtual") for letter in "DE"),
         POOL,
         ("Pool: database connections in use, and waiting", "B"),
-        ("Requests sent and arrivals asked for", "B"),
+        ("Requests sent and arrivals planned", "B"),
     },
 }

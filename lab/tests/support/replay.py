@@ -119,7 +119,7 @@ def measured(target: RecordedTarget, folder: Path, run: Run) -> tuple[list[Block
     """Measures a run; returns its blocks and what was printed."""
     store.create(folder, run.manifest)
     screen, text = console()
-    with Progress(screen, [1] * run.manifest.blocks) as progress:
+    with Progress(screen) as progress:
         measure_run(folder, store.read(folder), target, progress, wait=lambda _: None)
     return store.read(folder).blocks, text.getvalue()
 

@@ -81,7 +81,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
             run = stored.read(folder)
             order = trial_order.order(run.experiment.variants, 1, 1)
             attempt = AttemptPlan(run.experiment, 1, 1, 1, order, with_single_user=True)
-            block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "tiny").measure(target)
+            block, _ = Attempt(attempt, Progress(Console(quiet=True)), "tiny").measure(target)
     finally:
         squeeze.remove()
     reasons = checks.reasons(block, run.experiment)

@@ -29,5 +29,5 @@ def test_a_call_searches_a_load_measures_and_writes_out_what_it_chose(tmp_path: 
     assert (results / "search.jsonl").read_text(encoding="utf-8").count("\n") >= len(users)
     # Platform has four threads, virtual twelve.
     assert manifest["curve"]["ended"] == "levelled off", done.stdout
-    assert "on virtual serves more" in done.stdout, done.stdout
-    assert vtlab("normalise", results / "experiment.json").returncode == 0
+    assert "upward, virtual serves more" in done.stdout, done.stdout
+    assert vtlab("lab", "normalise", results / "experiment.json").returncode == 0

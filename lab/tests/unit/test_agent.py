@@ -44,9 +44,9 @@ def test_a_jar_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_no_jvm_takes_no_agent() -> None:
-    with pytest.raises(LabError, match="did not take the agent: no answer to jcmd"):
+    with pytest.raises(LabError, match="did not load the agent: no answer to jcmd"):
         agent.attach(os.getpid(), Path("vtlab-agent.jar"), 1)
-    with pytest.raises(LabError, match="did not take the agent: no answer to jcmd"):
+    with pytest.raises(LabError, match="did not load the agent: no answer to jcmd"):
         agent.rest(os.getpid(), Path("vtlab-agent.jar"))
 
 
@@ -62,5 +62,5 @@ def test_the_meters_of_a_pool_stay_off_where_spring_opens_it_too_early() -> None
     environment = {"SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT": "500"}
     assert agent.environment(1, None, environment) == {agent.PORT: "1", "SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}
     (remark,) = from_jar.environment_remarks(["PORT", *environment])
-    assert remark.startswith("Spring takes SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT for a property of a connection")
+    assert remark.startswith("Spring reads SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT as a property of a connection")
     assert remark.endswith("Write SPRING_DATASOURCE_HIKARI_CONNECTIONTIMEOUT")

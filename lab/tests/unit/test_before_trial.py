@@ -1,4 +1,4 @@
-"""What comes between two trials, and what a service needs: commands and requests of the user's own."""
+"""What comes reset between two trials, and what a service needs: commands and requests of the user's own."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ def test_what_a_service_needs_and_does_not_start_is_named(
 ) -> None:
     monkeypatch.setattr(companion_services, "_UP_WITHIN", 0.1)
     (port,) = ports.free(1)
-    with pytest.raises(PrerequisiteMissing, match="what shop needs ended with exit code 1: no image"):
+    with pytest.raises(PrerequisiteMissing, match="the dependency of shop ended with exit code 1: no image"):
         companion(tmp_path, ledger).start([], needing(tmp_path, "sh -c 'echo no image; exit 1'"))
-    with pytest.raises(PrerequisiteMissing, match=f"what shop needs did not listen on port {port} after 0 s"):
+    with pytest.raises(PrerequisiteMissing, match=f"the dependency of shop did not listen on port {port} after 0 s"):
         companion(tmp_path, ledger).start([], needing(tmp_path, "sleep 60", port))
     # One that starts something in the background.
     companion(tmp_path, ledger).start([], needing(tmp_path, "true"))
@@ -138,7 +138,7 @@ def test_a_database_of_the_users_own_is_not_divided(
         ("VTLAB_DATABASE_PASSWORD", ""),
     ):
         monkeypatch.setenv(name, value)
-    with pytest.raises(BadInput, match="each variant of shop has its own"):
+    with pytest.raises(BadInput, match="each variant of shop needs a separate one"):
         companion(tmp_path, ledger).databases(["database"], apart, ["platform", "virtual"])
     shared = apart.model_copy(update={"companions": {"database": {"URL": "{url}"}}})
     assert companion(tmp_path, ledger).databases(["database"], shared, ["platform"]) == {}

@@ -43,12 +43,12 @@ def test_a_wrong_metric_is_refused(row: dict[str, Any], error: str) -> None:
         ({"demnd": "cpu"}, "resources.toml: r: the key demnd is unknown"),
         (
             {"demand": "cup"},
-            "resources.toml: r: the demand 'cup' is not one of cpu, request, round, hold, pinned, load",
+            "resources.toml: r: `demand` 'cup' is not one of cpu, request, round, hold, pinned, load",
         ),
-        ({"demand": "hold"}, "resources.toml: r: 'utilization' or 'holds' does not go with the demand 'hold'"),
+        ({"demand": "hold"}, "resources.toml: r: 'utilization' or 'holds' does not go with `demand` 'hold'"),
         (
             {"demand": "request", "utilization": "up"},
-            "resources.toml: r: 'utilization' or 'holds' does not go with the demand 'request'",
+            "resources.toml: r: 'utilization' or 'holds' does not go with `demand` 'request'",
         ),
     ],
 )

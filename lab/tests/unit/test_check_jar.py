@@ -1,4 +1,4 @@
-"""``vtlab doctor app.jar``: what it prints, its exit codes, and that the doctor without a jar is the other one."""
+"""``vtlab check``: what it prints, and its exit codes."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def shop(tmp_path: Path) -> Path:
 
 def test_findings_are_no_failure_and_are_those_of_the_newest_jdk(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop.parent)
-    done = call("doctor", shop.name)
+    done = call("check", shop.name)
     assert (done.code, done.err) == (0, "")
-    golden_files.check("doctor-jar.txt", done.out)
+    golden_files.check("check-jar.txt", done.out)
     assert "secret" not in done.out
     assert "mysql" not in done.out
 
 
 def test_a_jar_without_known_problems_says_so(tmp_path: Path) -> None:
-    done = call("doctor", jars.service(tmp_path / "shop.jar"))
+    done = call("check", jars.service(tmp_path / "shop.jar"))
     assert done.code == 0
-    assert done.out.endswith("No published problem that vtlab knows is in these versions and settings.\n")
+    assert done.out.endswith("vtlab knows no published problem with these versions and settings.\n")
 
 
 def test_json_is_the_whole_answer(shop: Path) -> None:
-    done = call("doctor", shop, "--json")
+    done = call("check", shop, "--json")
     document = json.loads(done.out)
     assert (done.code, document["jdk"]) == (0, "25.0.1")
     assert [finding["id"] for finding in document["findings"]] == ["hikaricp-spins", "threads-max-ignored"]
@@ -57,19 +57,23 @@ def test_another_jdk_has_other_problems(shop: Path, monkeypatch: pytest.MonkeyPa
         return tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor")
 
     monkeypatch.setattr(tools, "find_java", java)
-    done = call("doctor", shop, "--java", "21", "--json")
+    done = call("check", shop, "--java", "21", "--json")
     assert asked == ["21"]
     assert json.loads(done.out)["findings"][0]["id"] == "mysql-driver-pins"
 
 
 def test_flags_of_the_jvm_are_looked_at_too(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "find_java", lambda _: tools.Java(Path("/jdk/bin/java"), "21.0.2", "a vendor"))
-    flags = "-Xmx1g -Djdk.tracePinnedThreads=full"
-    document = json.loads(call("doctor", shop, "--jvm", flags, "--json").out)
+    flags = ("--jvm=-Xmx1g", "--jvm=-Djdk.tracePinnedThreads=full")
+    document = json.loads(call("check", shop, *flags, "--json").out)
     assert document["findings"][-1]["place"] == "-Djdk.tracePinnedThreads=full"
-    unbalanced = call("doctor", shop, "--jvm", "-Da='b")
-    assert (unbalanced.code, unbalanced.out) == (2, "")
-    assert "--jvm -Da='b: No closing quotation" in unbalanced.err
+
+
+def test_a_file_names_its_jar(shop: Path) -> None:
+    file = shop.parent / "vtlab.yaml"
+    file.write_text("service: shop.jar\nrequests: [GET /]\n", encoding="utf-8")
+    of_jar = call("check", shop).out
+    assert call("check", file).out == of_jar.replace(f"{shop} 'GET /' --variant", f"{file} --variant")
 
 
 def test_without_a_jdk_a_look_shows_the_problems_of_all(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,25 +81,18 @@ def test_without_a_jdk_a_look_shows_the_problems_of_all(shop: Path, monkeypatch:
         raise PrerequisiteMissing("no JDK", "install one")
 
     monkeypatch.setattr(tools, "find_java", none)
-    done = call("doctor", shop)
+    done = call("check", shop)
     assert done.code == 0
-    assert "JDK: none was found here, so problems of any JDK are shown" in done.out
+    assert "JDK: not found, so the problems of every JDK are shown" in done.out
     assert "com.mysql:mysql-connector-j 8.4.0" in done.out
-    assert call("doctor", shop, "--java", "21").code == 3
+    assert call("check", shop, "--java", "21").code == 3
 
 
 def test_a_jar_that_cannot_be_measured_ends_with_2(tmp_path: Path) -> None:
-    done = call("doctor", jars.service(tmp_path / "old.jar", boot="2.7.18"))
+    done = call("check", jars.service(tmp_path / "old.jar", boot="2.7.18"))
     assert (done.code, done.out) == (2, "")
     assert "has Spring Boot 2.7.18, which cannot use virtual threads" in done.err
     assert "fix: build it with Spring Boot 3.2 or newer" in done.err
-
-
-def test_options_of_the_look_need_a_jar() -> None:
-    for option in (["--json"], ["--java", "21"], ["--jvm", "-Xmx1g"]):
-        done = call("doctor", *option)
-        assert (done.code, done.out) == (2, "")
-        assert "are for the look into a jar" in done.err
 
 
 def test_of_a_file_the_jar_is_looked_into_with_the_jdk_and_the_flags_that_it_names(tmp_path: Path) -> None:
@@ -106,6 +103,6 @@ def test_of_a_file_the_jar_is_looked_into_with_the_jdk_and_the_flags_that_it_nam
     for service in ("sample", {"deployment": "shop"}):
         with pytest.raises(BadInput, match="its service has no jar"):
             check._jar_of(service_file(tmp_path, service))
-    cure = "vtlab try shop.jar --with pool=50"
-    assert check._cure(cure, tmp_path / "shop.jar", file) == f"vtlab try {file} --with pool=50"
-    assert check._cure(cure, tmp_path / "shop.jar", tmp_path / "shop.jar").endswith("'GET /' --with pool=50")
+    cure = "vtlab try shop.jar --variant pool=50"
+    assert check._cure(cure, tmp_path / "shop.jar", file) == f"vtlab try {file} --variant pool=50"
+    assert check._cure(cure, tmp_path / "shop.jar", tmp_path / "shop.jar").endswith("'GET /' --variant pool=50")

@@ -2,31 +2,142 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from tests.support import golden_files
 from tests.support.cli_call import call
 from tests.support.lab_call import TINY
-from vtlab import __main__
-from vtlab.commands import report
+from vtlab import __main__, __version__
+from vtlab.analysis import asserts
+from vtlab.commands import app as cli
+from vtlab.commands import help_pages, report, usage
 from vtlab.errors import Interrupted
+from vtlab.host import program
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
-COMMANDS = (
-    *("run", "aa", "reproduce", "resume", "report", "compare", "history", "prometheus", "list", "doctor"),
-    "tools",
-    "simulate",
-)
+#: The words that name each command.
+COMMANDS = [(name,) for name in cli.COMMANDS] + [("lab", name) for name in cli.LAB_COMMANDS]
+GROUP: Any = typer.main.get_command(cli.app)
 
 
 def test_the_help_of_every_command() -> None:
-    pages = [call("--help").out, *(call(command, "--help").out for command in COMMANDS)]
+    pages = [call("--help").out, call("lab", "--help").out, *(call(*words, "--help").out for words in COMMANDS)]
     golden_files.check("help.txt", "\n".join(pages))
-    assert all(f"\n  {command} " in pages[0] for command in COMMANDS)
+    assert [call(*words, "-h").out for words in ((), ("lab",), *COMMANDS)] == pages
+
+
+def test_the_help_lists_the_commands_in_order_and_cuts_no_description() -> None:
+    page = call("--help").out
+    listed = [line.split()[0] for line in page.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
+    assert listed == list(cli.COMMANDS) == list(program.COMMANDS[:-1])
+    pages = page + call("lab", "--help").out
+    assert "..." not in pages.replace("COMMAND [ARGS]...", "")
+    assert max(map(len, pages.splitlines())) <= 80
+
+
+def test_a_call_without_a_command_shows_the_help() -> None:
+    for words in ((), ("lab",)):
+        done = call(*words)
+        assert (done.code, done.out, done.err) == (2, call(*words, "--help").out, "")
+
+
+def command_of(words: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command that is called, and the words that it takes."""
+    group, rest = GROUP, list(words)
+    while hasattr(group, "commands"):
+        group = group.commands[rest.pop(0)]
+    return group, rest
+
+
+@pytest.mark.parametrize("words", [(), ("lab",), *COMMANDS], ids=" ".join)
+def test_each_help_has_two_examples_that_can_be_typed(words: tuple[str, ...]) -> None:
+    group = GROUP.commands["lab"] if words == ("lab",) else command_of(words)[0] if words else GROUP
+    examples = help_pages.examples(group)
+    assert len(examples) == 2
+    for example in examples:
+        assert f"\n  {example}\n" in call(*words, "--help").out
+        assert len(example) <= 78, example
+        vtlab, *typed = shlex.split(example)
+        command, rest = command_of(typed)
+        assert (vtlab, typed[: len(words)]) == ("vtlab", list(words))
+        if "--help" not in rest:
+            context = command.make_context(typed[0], rest)
+            for text in context.params.get("demand") or []:
+                asserts.parse(text, alone=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("vtlab re", ["resume", "report"]), ("vtlab run blocking-1", ["blocking-100ms"]), ("vtlab try --ru", [])],
+)
+def test_the_shell_completes_commands_and_experiments(
+    typed: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_VTLAB_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    with pytest.raises(SystemExit):
+        cli.call([])
+    assert capsys.readouterr().out.split() == completed
+
+
+def test_its_version() -> None:
+    assert call("--version").out == f"vtlab {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (("aa", "cpu", "--blocks", "16"), "vtlab lab aa cpu --blocks 16"),
+        (("simulate",), "vtlab lab simulate"),
+        (("reproduce", "--quick"), "vtlab lab reproduce --quick"),
+        (("normalise", "my file.json"), "vtlab lab normalise 'my file.json'"),
+        (("tools", "docker"), "vtlab lab tools docker"),
+        (("prometheus", "results/a"), "vtlab serve results/a"),
+        (("run", "blocking", "--within", "8m"), "write --max-time in its place"),
+        (("run", "blocking", "--within=8m"), "write --max-time in its place"),
+        (("run", "blocking", "--with", "pool=50"), "write --variant in its place"),
+        (("run", "blocking", "--diagnosis", "always"), "write --thread-dumps in its place"),
+        (("try", "app.jar", "GET /", "--with", "pool=50"), "write --variant in its place"),
+        (("try", "app.jar", "GET /", "--between", "POST /reset"), "write --reset in its place"),
+        (("try", "app.jar", "GET /", "--think", "1s"), "write --think-time in its place"),
+        (("init", "app.jar", "--out", "shop.yaml"), "write --output in its place"),
+        (("lab", "aa", "cpu", "--variant", "platform"), "write --threads in its place"),
+        (("doctor", "app.jar"), "vtlab check app.jar"),
+        (("doctor", "app.jar", "--json"), "look into a jar with: vtlab check app.jar --json"),
+        (("run", "blocking", "--cpu", "0.5,1"), "repeat the option: --cpu 0.5 --cpu 1"),
+        (("check", "app.jar", "--jvm", "-Xmx1g -Da=b"), "repeat the option: --jvm=-Xmx1g --jvm=-Da=b"),
+        (("try", "app.jar", "GET /", "--jvm", "-Xmx1g -Da=b"), "repeat the option: --jvm=-Xmx1g --jvm=-Da=b"),
+    ],
+    ids=str,
+)
+def test_a_name_of_earlier_versions_is_refused_with_the_new_one(words: tuple[str, ...], fix: str) -> None:
+    done = call(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[1] == f"  fix: {fix}"
+
+
+def test_every_old_name_has_a_new_one_that_exists() -> None:
+    for old, new in usage.MOVED.items():
+        assert old not in GROUP.commands
+        command_of(new.split())
+    options = {option for words in COMMANDS for each in command_of(words)[0].params for option in each.opts}
+    assert set(usage.RENAMED.values()) <= options
+    assert options.isdisjoint(usage.RENAMED)
+
+
+def test_no_secret_of_a_call_is_in_a_message() -> None:
+    done = call("try", "app.jar", "GET /", "--env", "TOKEN=hunter2", "--within", "8m")
+    assert done.code == 2
+    assert "hunter2" not in done.err
 
 
 def test_the_installed_command_is_the_main_function() -> None:
@@ -47,28 +158,45 @@ BAD = [
     ("run", "blocking", "--precision", "ten"),
     ("run", "blocking", "--precision", "0%"),
     ("run", "blocking", "--precision", "10%", "--blocks", "3"),
-    ("run", "blocking", "--within", "soon"),
-    ("run", "blocking", "--within", "0s"),
-    ("run", "blocking", "--within", "8m", "--blocks", "3"),
+    ("run", "blocking", "--max-time", "soon"),
+    ("run", "blocking", "--max-time", "0s"),
+    ("run", "blocking", "--max-time", "8m", "--blocks", "3"),
     ("run", "blocking", "--max-rejected", "-1"),
     ("run", "blocking", "--blocks", "six"),
     ("run", "blocking", "--assert", "speed"),
+    ("run", "blocking", "--assert", "speed(virtual/platform) > 1"),
+    ("run", "blocking", "--assert", "throughput(virtual/platform) > 1"),
     ("run", "blocking", "--colour"),
+    ("run", "blocking", "--block", "3"),
+    ("run", "blocking", "--seed"),
     ("run", "blocking", "--target", "moon"),
     ("run", "blocking", "--prometheus-port", "0"),
-    ("run", "blocking", "--diagnosis", "never"),
-    ("run", "blocking", "--diagnosis", "always", "--target", "kubernetes"),
-    ("aa", "blocking", "--variant", "green"),
-    ("simulate", "--runs", "0"),
-    ("simulate", "--sd", "0"),
-    ("reproduce", "007"),
+    ("run", "blocking", "--thread-dumps", "never"),
+    ("run", "blocking", "--thread-dumps", "always", "--target", "kubernetes"),
+    ("try",),
+    ("try", "app.jar", "GET /", "--max-time", "5m", "--blocks", "3"),
+    ("try", "shop.yaml", "--deployment", "shop"),
+    ("try", "--deployment", "Shop!", "GET /"),
+    ("try", "--deployment", "shop", "--target", "local", "GET /"),
+    ("try", "app.jar", "GET /", "--users", "1.5"),
+    ("try", "app.jar", "GET /", "--cpu", "many"),
+    ("lab", "aa", "blocking", "--threads", "green"),
+    ("lab", "simulate", "--runs", "0"),
+    ("lab", "simulate", "--sd", "0"),
+    ("lab", "reproduce", "007"),
+    ("lab", "dance"),
+    ("list", "x"),
     ("report", "nothing"),
+    ("report",),
     ("resume", "nothing"),
+    ("resume",),
     ("compare", "nothing", "nothing"),
     ("compare", "nothing"),
     ("history", "nothing"),
-    ("prometheus", "nothing"),
-    ("prometheus", "nothing", "--port", "0"),
+    ("serve", "nothing"),
+    ("serve",),
+    ("serve", "nothing", "--port", "0"),
+    ("repot",),
     ("dance",),
 ]
 
@@ -88,7 +216,7 @@ def test_bad_input_is_named_with_its_fix_and_nothing_is_made(tmp_path: Path, mon
 
 def test_a_limit_above_the_machine_is_named(tmp_path: Path) -> None:
     done = call("run", "blocking", "--cpu", "4096", "--results", tmp_path / "results")
-    assert (done.code, "above this machine's" in done.err) == (2, True), done
+    assert (done.code, "exceeds this machine's" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
 
 

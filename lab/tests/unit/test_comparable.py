@@ -74,8 +74,8 @@ def test_a_lower_bound_is_one_in_the_tables_too() -> None:
 def test_the_p_values_say_of_which_claim_they_are(ratio: float, claim: str) -> None:
     a = recorded.changed(CLOSED, {"ratio": ratio, "p_t": 0.012, "p_holm": 0.024, "p_sign_flip": 0.125})
     assert (
-        f"Its p, one-sided, for {claim}: paired t 0.012, after Holm 0.024, sign flip 0.125."
-        " Holm: corrected for the number of comparisons in this report."
+        f"Its one-sided p for {claim}: paired t 0.012, after Holm 0.024, sign flip 0.125."
+        " Holm corrects for the number of comparisons in this report."
     ) in ratios.metric_table(a).caption
 
 
@@ -88,20 +88,20 @@ def test_users_without_an_answer_stand_in_place_of_a_short_mean() -> None:
     assert "11 of 20 users never got an answer" in html.render([starved])
     assert "11 of 20 users never got an answer" in markdown.render([starved])
     odd = recorded.changed(CLOSED, platform={"missing_users": -4.0})
-    assert performance.latency_table(odd).rows[0][-1] == "latency and throughput do not fit 20 users"
+    assert performance.latency_table(odd).rows[0][-1] == "latency and throughput do not match 20 users"
     assert "remark" not in performance.latency_table(CLOSED).head
 
 
 def test_an_overloaded_variant_shows_no_latency_anywhere() -> None:
     grown = recorded.changed(OPEN, platform={"growth": 95.2})
     platform, virtual = performance.latency_table(grown).rows
-    assert (platform[1:7], platform[-1]) == (["–"] * 6, "overloaded, growing by 95 requests a second")
+    assert (platform[1:7], platform[-1]) == (["–"] * 6, "the queue grows by 95 requests per second")
     assert virtual[1] != "–"
     assert row(ratios.metric_table(grown), "latency p50")["platform"] == "overloaded"
     by_title = {panel.title: panel.chart for panel in performance.performance_panels(grown)}
     assert "platform:" not in by_title["Latency p99"]
     assert "platform p50" not in by_title["Latency by percentile"]
-    assert html.render([grown]).lower().count("overloaded, growing by 95 requests a second") >= 2
+    assert "the queue grows by 95 requests per second" in html.render([grown])
 
 
 def test_failures_have_a_table_with_count_interval_and_moment() -> None:
@@ -133,7 +133,7 @@ def test_places_where_threads_stood_have_a_table() -> None:
 
 @pytest.mark.parametrize(
     ("metric", "reason"),
-    [("latency_p99", "under closed load it follows from the throughput"), ("service_time", "no time that variants")],
+    [("latency_p99", "under closed load it follows from the throughput"), ("service_time", "values do not compare")],
 )
 def test_a_ratio_that_no_run_has_is_refused_before_measuring(metric: str, reason: str) -> None:
     demand = asserts.parse(f"{metric}(virtual/platform) < 1")

@@ -19,8 +19,8 @@ def test_checks_of_a_block() -> None:
     assert "exit code 137" in bad(faults=["k6 ended with exit code 137"])
     assert bad(faults=["Prometheus ended"], trials=[], warmup=[], instances=[]) == "Prometheus ended"
     assert "virtual: no measurement of its instance" in bad(instances=[a])
-    assert "not in the order platform, virtual, virtual, platform" in bad(trials=good.trials[:3])
-    assert "the trials ran as none" in bad(trials=[])
+    assert "not platform, virtual, virtual, platform" in bad(trials=good.trials[:3])
+    assert "the trials ran in the order none" in bad(trials=[])
     turned = [
         t.model_copy(update={"variant": v})
         for t, v in zip(good.trials, ("platform", "virtual", "platform", "virtual"), strict=True)

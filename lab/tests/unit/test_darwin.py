@@ -161,7 +161,7 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
     assert "--target" in mac("run", "--help").out
     assert "blocking-open" in mac("list").out
     refused = mac("run", "blocking", "--target", "moon")
-    assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: no such target")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: unknown target")
     run = recorded.run(blocks=2)
     folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
@@ -174,7 +174,7 @@ def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
 def test_what_would_run_on_the_machine_is_refused(mac: Mac, tmp_path: Path, command: tuple[str, ...]) -> None:
     refused = mac(*command, "--results", tmp_path)
     assert (refused.code, refused.out) == (3, "")
-    assert "only where that is Linux" in refused.err
+    assert "only if that is Linux" in refused.err
     assert "--target kubernetes" in refused.err
 
 
@@ -182,7 +182,7 @@ def test_a_run_of_another_machine_is_not_resumed(mac: Mac, tmp_path: Path) -> No
     folder = store.create(tmp_path / "run", recorded.run(blocks=1).manifest)
     refused = mac("resume", folder)
     assert refused.code == 3
-    assert "only where that is Linux" in refused.err
+    assert "only if that is Linux" in refused.err
 
 
 def test_doctor_looks_at_a_cluster(mac: Mac) -> None:

@@ -163,7 +163,7 @@ def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
     text = json.dumps(tables["Verdict"]["targets"])
     assert "vtlab_comparison_low" not in text
     assert "vtlab_comparison_high" not in text
-    assert f"up to {100 * paired.MARGIN:g} % do not count" in HOW_SURE
+    assert f"up to {100 * paired.MARGIN:g} % are too small to matter" in HOW_SURE
 
 
 def test_recorded_series_exist() -> None:

@@ -77,8 +77,8 @@ class TestOneOfTheUsersOwn:
         ("packet", "why"),
         [
             (b"\x15\0\0\0\xff\x10\x04Too many clients yet", "it refuses connections: Too many clients"),
-            (b"SSH-2.0-OpenSSH_9.2\r\n", "what answers there is no MySQL or MariaDB"),
-            (b"", "what answers there is no MySQL or MariaDB"),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", "the server there is not MySQL or MariaDB"),
+            (b"", "the server there is not MySQL or MariaDB"),
         ],
     )
     def test_one_that_does_not_answer_is_missing(self, packet: bytes, why: str) -> None:

@@ -38,7 +38,7 @@ def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(by_name) == ["cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
     assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["experiments"].state == (
-        "the release is set up for blocking, cpu; for any other vtlab run says what to set"
+        "the release is set up for blocking, cpu; for others, vtlab run says what to set"
     )
     assert "namespace m" in by_name["Prometheus (p:9090)"].state
 
@@ -68,5 +68,5 @@ def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prometheus_cannot_be_told_without_the_cron_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     by_name = prerequisites(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
     assert list(by_name) == ["cluster", "rights", "the lab", "Prometheus"]
-    assert "cannot be told without the right to list batch/cronjobs" in by_name["Prometheus"].state
+    assert "unknown without the right to list batch/cronjobs" in by_name["Prometheus"].state
     assert "Role lab-runner " in by_name["Prometheus"].fix

@@ -19,7 +19,7 @@ def test_the_users_own_is_taken_as_named(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("url", ["other.example:8080", "ftp://h", "http://", "http://h:port", "http://me:secret@h"])
 def test_another_url_is_bad_input(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", url)
-    with pytest.raises(BadInput, match="VTLAB_DOWNSTREAM_URL is no http://HOST:PORT"):
+    with pytest.raises(BadInput, match="VTLAB_DOWNSTREAM_URL is not of the form http://HOST:PORT"):
         downstream.from_environment()
 
 

@@ -137,11 +137,11 @@ def test_a_file_is_written_from_an_openapi_document(
     file = experiment_files.load(str(tmp_path / "shop.yaml"), tmp_path)
     assert isinstance(file.service, Service)
     assert (file.service.jar, len(file.requests)) == ("target/shop-1.4.jar", 3)
-    assert call("init", jar, "--openapi", tmp_path / "api.json", "--out", "target/b.yaml").code == 0
+    assert call("init", jar, "--openapi", tmp_path / "api.json", "--output", "target/b.yaml").code == 0
     _, header, *_ = (tmp_path / "target" / "b.yaml").read_text(encoding="utf-8").splitlines()
     assert "The requests are of ../api.json;" in header, "no path of this machine"
     again = call("init", jar, "--openapi", "api.json")
     assert (again.code, "shop.yaml is there already" in again.err) == (2, True)
     (tmp_path / "empty.json").write_text("{}", encoding="utf-8")
-    empty = call("init", jar, "--openapi", "empty.json", "--out", "b.yaml")
+    empty = call("init", jar, "--openapi", "empty.json", "--output", "b.yaml")
     assert (empty.code, "empty.json has no GET request" in empty.err) == (2, True)

@@ -69,7 +69,7 @@ def test_a_block_counts_with_what_a_broken_variant_lacks(how: str) -> None:
     assert failing.failed(broken, BLOCKING) == {"virtual"}
     # But not with what the other lacks.
     without = [t for t in broken.trials if t.variant != "platform"]
-    assert "trials ran as" in reasons_of(broken.model_copy(update={"trials": without}))
+    assert "trials ran in the order" in reasons_of(broken.model_copy(update={"trials": without}))
 
 
 def test_what_broke_a_variant_comes_before_what_followed_from_it() -> None:

@@ -16,7 +16,7 @@ from vtlab.analysis.findings import measured
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
 
-#: What ``--with`` takes.
+#: What ``--variant`` takes.
 THIRD_VARIANT = re.compile(r"java=\d+|pool=\d+|platform-\d+|env:[A-Z][A-Z_]*=\S+")
 
 
@@ -33,7 +33,7 @@ def test_every_command_tries_a_third_variant_or_another_jar() -> None:
     for row in findings.rows():
         command = row.for_jar(row.command, "app.jar")
         assert re.search(r"vtlab try \S*app\.jar\b", command), command
-        _, has_third, third = command.partition(" --with ")
+        _, has_third, third = command.partition(" --variant ")
         assert bool(has_third) == ("extracted/" not in command), command
         assert not has_third or THIRD_VARIANT.fullmatch(third), command
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.support import jars
 from tests.support.experiments import service_file, stub_service
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.model.endpoints import Endpoint
 from vtlab.model.experiment import Experiment
 from vtlab.planning.shipped_experiments import of_service
@@ -50,7 +51,8 @@ class Asked:
 def found(experiment: Experiment, folder: Path) -> tuple[Experiment, str]:
     """Returns the experiment with requests, and what was printed."""
     output = io.StringIO()
-    return found_requests.with_found_requests(experiment, folder, Console(file=output, width=200)), output.getvalue()
+    progress = Progress(Console(file=output, width=200))
+    return found_requests.with_found_requests(experiment, folder, progress), output.getvalue()
 
 
 def test_what_answers_200_and_needs_no_value_is_taken_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +62,8 @@ def test_what_answers_200_and_needs_no_value_is_taken_and_said(tmp_path: Path, m
     assert [request.line for request in experiment.requests] == ["GET /owners", "GET /vets"]
     assert experiment.description == "shop-1.4.jar: GET /owners (weight 1); GET /vets (weight 1)"
     assert experiment.model_copy(update={"requests": [], "description": ""}) == without
-    assert "request: GET /owners\nrequest: GET /vets\n" in said
+    taken = [line.partition("request: ")[2] for line in said.splitlines() if "request: " in line]
+    assert taken == ["GET /owners", "GET /vets"]
     assert "left out: 2 more of /v3/api-docs" in said
     (started,) = asked.started
     environment = variant_environment(resolve_service(started), started, "platform")

@@ -13,7 +13,7 @@ from vtlab.report.words import hints
 
 def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
     quick = hints.quick_look(recorded.analysed(recorded.run(blocks=3)))
-    assert quick == "Quick look: n = 3, fewer than 6 blocks; a full run of 6 blocks takes about 7 minutes."
+    assert quick == "Quick look: 3 blocks instead of the 6 of a full run, which takes about 7 minutes."
 
 
 def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() -> None:
@@ -32,7 +32,7 @@ def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() ->
     others = seconds(bare)
     assert seconds(lit) - others == pytest.approx(300 + longest)
     quick = str(hints.quick_look(recorded.analysed(replace(run, blocks=[lit, *run.blocks[1:]]))))
-    assert quick.endswith("a full run of 6 blocks takes about 12 minutes.")
+    assert quick.endswith("of a full run, which takes about 12 minutes.")
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.support import golden_files, recorded
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS, Outline
 from vtlab.analysis.verdict import analyse_all
 from vtlab.commands.history import read_entries
+from vtlab.measuring.progress import Progress
 from vtlab.model.run import Run
 from vtlab.report.pages import run_history
 from vtlab.report.pages.run_history import Entry
@@ -81,7 +83,7 @@ def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
 
 
 def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
-    entries, _ = read_entries(root)
+    entries, _ = read_entries(root, Progress(Console(quiet=True)))
     (pool,) = [of for of in run_history.group(entries) if of.title.startswith("hikaricp")]
     chart = run_history.ratio_chart(pool.entries, "a title")
     assert chart is not None

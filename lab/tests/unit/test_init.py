@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.server
+import io
 import json
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,8 +16,10 @@ import pytest
 
 from tests.support import jars
 from tests.support.cli_call import Called, call
+from tests.support.film import terminal
 from tests.support.serving import serving
 from tests.unit.test_endpoints import MAPPINGS, OPENAPI
+from vtlab.commands import init
 from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
 from vtlab.host import server as server_of
@@ -80,7 +84,7 @@ def initialised(
 
     monkeypatch.setattr(agent, "find", lambda: Path("/agent.jar"))
     monkeypatch.setattr(process, "VariantProcess", started)
-    done = call("init", jar, "--out", jar.parent / "shop.yaml", "--results", jar.parent / "results", *options)
+    done = call("init", jar, "-o", jar.parent / "shop.yaml", "--results", jar.parent / "results", *options)
     return done, launches[0]
 
 
@@ -105,12 +109,27 @@ def test_the_openapi_document_of_the_service_tells_its_requests(
     assert Documents.asked == ["/v3/api-docs", *READY], "each once; those without an example not"
 
 
+def test_on_a_terminal_a_line_says_which_request_is_tried(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Documents.known["/v3/api-docs"] = OPENAPI
+    Documents.statuses |= dict.fromkeys(READY, 200)
+    screen = terminal(80)
+    monkeypatch.setattr(init, "console", screen)
+    initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
+    assert isinstance(screen.file, io.StringIO)
+    written = screen.file.getvalue()
+    assert "starting shop.jar" in written
+    numbers = list(dict.fromkeys(re.findall(r"sending request (\d+) of (\d+): GET /petclinic", written)))
+    assert numbers == [(str(n), numbers[0][1]) for n in range(1, int(numbers[0][1]) + 1)]
+
+
 @pytest.mark.parametrize(
     ("is_named", "status", "words"),
     [
         (False, 500, "answered 500"),
         (True, 500, "answered 500"),
-        (False, 302, "answered 302, a redirect, as without a login"),
+        (False, 302, "answered 302, a redirect, as a missing login causes"),
     ],
 )
 def test_requests_that_the_service_refuses_are_comments_and_said(

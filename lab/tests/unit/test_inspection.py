@@ -101,7 +101,7 @@ def refused(path: Path) -> BadInput:
 
 def test_what_has_no_thread_for_each_request_is_refused(tmp_path: Path) -> None:
     cases = {
-        "answers by WebFlux": jars.service(tmp_path / "flux.jar", server=jars.WEBFLUX),
+        "uses WebFlux": jars.service(tmp_path / "flux.jar", server=jars.WEBFLUX),
         "runs on Undertow": jars.service(tmp_path / "undertow.jar", server=jars.UNDERTOW),
         "this jar has no embedded server": jars.service(tmp_path / "worker.jar", server={}),
         "this war has no embedded server": jars.service(tmp_path / "shop.war", server={}, packaging="war"),
@@ -111,7 +111,7 @@ def test_what_has_no_thread_for_each_request_is_refused(tmp_path: Path) -> None:
     reactive = jars.service(
         tmp_path / "told.jar", files={"application.yml": "spring: {main: {web-application-type: reactive}}"}
     )
-    assert "answers by WebFlux" in refused(reactive).message
+    assert "uses WebFlux" in refused(reactive).message
     servlet = {"application.properties": "spring.main.webApplicationType=servlet"}
     both = jars.service(tmp_path / "both.jar", server={**jars.TOMCAT, **jars.WEBFLUX}, files=servlet)
     assert inspect(both).server == "tomcat"
@@ -130,10 +130,10 @@ def test_what_is_no_executable_jar_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lib").rename(tmp_path / "elsewhere")
     whole = jars.service(tmp_path / "whole.jar").read_bytes()
     cases = {
-        "there is no such file": tmp_path / "missing.jar",
+        "file not found": tmp_path / "missing.jar",
         "is a directory": tmp_path,
         "such as a native image": file("shop", b"\x7fELF\x02\x01\x01"),
-        "is no jar, or is broken": file("notes.txt", b"notes"),
+        "is not a jar, or is broken": file("notes.txt", b"notes"),
         "File is not a zip file": file("cut.jar", whole[:100]),
         "this jar is a library, or the plain one": library,
         "this war needs a servlet container": war,

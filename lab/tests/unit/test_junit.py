@@ -19,7 +19,7 @@ from vtlab.report.pages import junit, markdown
 from vtlab.runs import store
 from vtlab.runs.report import write_files
 
-HOLDS, BROKEN = "throughput(virtual/platform) >= 1.9", "throughput(virtual/platform) >= 2.5"
+HOLDS, BROKEN = "capacity(virtual/platform) >= 1.9", "capacity(virtual/platform) >= 2.5"
 #: Of Ant's schema: the attributes that an element must have, and those that it may have.
 MUST = {
     "testsuites": set[str](),
@@ -89,7 +89,7 @@ def test_an_assertion_passes_or_fails_as_the_call_does() -> None:
     (suite,) = document(asserting(HOLDS, BROKEN))
     assert outcomes(suite) == {
         "validity checks": "passed",
-        "verdict throughput(virtual/platform)": "passed",
+        "verdict capacity(virtual/platform)": "passed",
         f"assert {HOLDS}": "passed",
         f"assert {BROKEN}": "failure",
     }
@@ -104,7 +104,7 @@ def test_missing_blocks_are_an_error_and_nothing_is_asserted_of_them() -> None:
     (suite,) = document(asserting(BROKEN, planned=6))
     assert outcomes(suite) == {
         "validity checks": "error",
-        "verdict throughput(virtual/platform)": "skipped",
+        "verdict capacity(virtual/platform)": "skipped",
         f"assert {BROKEN}": "skipped",
     }
     assert (suite.attrib["errors"], suite.attrib["failures"], suite.attrib["skipped"]) == ("1", "0", "2")
@@ -114,19 +114,19 @@ def test_inconclusive_is_skipped_and_failing_passes_unless_something_is_asserted
     wide = recorded.with_ratio(recorded.run(), 1.1, 0.15)
     failing = asserting(HOLDS, failing=dict.fromkeys((1, 2, 3), "oom"))
     skipped, failed = document(wide, failing)
-    name = "verdict throughput(virtual/platform)"
+    name = "verdict capacity(virtual/platform)"
     assert outcomes(skipped)[name] == "skipped"
     assert outcomes(failed) == {"validity checks": "passed", name: "passed", f"assert {HOLDS}": "failure"}
     assert "virtual fails under this load" in (failed.findtext("system-out") or "")
 
 
 def test_each_of_several_variants_has_its_verdict_and_its_assertions() -> None:
-    other = "throughput(virtual-b/platform) >= 1"
+    other = "capacity(virtual-b/platform) >= 1"
     (suite,) = document(recorded.with_variant(recorded.run(blocks=2, asserts=[HOLDS, other]), "virtual-b"))
     assert list(outcomes(suite)) == [
         "validity checks",
-        "verdict throughput(virtual/platform)",
-        "verdict throughput(virtual-b/platform)",
+        "verdict capacity(virtual/platform)",
+        "verdict capacity(virtual-b/platform)",
         f"assert {HOLDS}",
         f"assert {other}",
     ]

@@ -168,7 +168,7 @@ def test_a_cluster_without_service_monitors_is_said(
     answer = played([ApiException(status=404)])
     monkeypatch.setattr(client.CustomObjectsApi, "create_namespaced_custom_object", answer)
     body = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor"}
-    with pytest.raises(PrerequisiteMissing, match="the cluster takes no ServiceMonitor in namespace ns") as missing:
+    with pytest.raises(PrerequisiteMissing, match="does not accept a ServiceMonitor in namespace ns") as missing:
         real().create(body)
     assert "Prometheus operator" in missing.value.fix
 

@@ -20,6 +20,7 @@ from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.measuring.progress import Progress
 from vtlab.model.service import Service
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import of_service
@@ -208,7 +209,7 @@ def test_options_that_copies_lose_are_said(namespace: Namespace, tmp_path: Path)
     namespace.deployments = {"shop": changed(envFrom=[{"secretRef": {"name": "jvm"}}], env=[])}
     with measuring(tmp_path) as running:
         start(running)
-    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(MESSAGES)
+    assert "JAVA_TOOL_OPTIONS from a whole ConfigMap or Secret (envFrom) has no effect" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -219,7 +220,7 @@ def test_what_selects_the_copies_is_refused_and_nothing_made(namespace: Namespac
         named("theirs", selector=selector if kind == "Service" else {"matchLabels": selector}),
         named("shop", selector={"app": "shop"} if kind == "Service" else {"matchLabels": {"app": "shop"}}),
     ]
-    with measuring(tmp_path) as running, pytest.raises(BadInput, match=f"{kind} theirs would select the copies"):
+    with measuring(tmp_path) as running, pytest.raises(BadInput, match=f"{kind} theirs would also select the copies"):
         running.start(EXPERIMENT, 1, 1)
     assert namespace.made == []
     assert namespace.done == []
@@ -320,7 +321,7 @@ def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp
 
 def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
     wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", "stack"))
-    with pytest.raises(BadInput, match="'stack' are no labels"):
+    with pytest.raises(BadInput, match="'stack' is not a list of labels"):
         facts.collect(wrong, SHOP, EXPERIMENT)
 
 
@@ -391,7 +392,7 @@ def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: P
     with measuring(tmp_path) as running:
         running.site = replace(running.site, client=Unscraped(None))
         with pytest.raises(
-            PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
+            PrerequisiteMissing, match=r"platform: Prometheus does not use the ServiceMonitor"
         ) as caught:
             running._scraped("platform", 1)
         running.site = replace(running.site, client=Unscraped("1s"))
@@ -463,9 +464,9 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
 ) -> None:
     searched = of_service(service_file(tmp_path, {"deployment": "shop"}, requests=["GET /orders/17"]), [])
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
-    with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
-        begin_run(PlannedRun("shop", searched), options, Console())
-    assert "those of the copies went with their pods" in refused.value.fix
+    with pytest.raises(PrerequisiteMissing, match="the search stopped: no further") as refused:
+        begin_run(PlannedRun("shop", searched), options, Progress(Console()))
+    assert "those of the copies are gone with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
     assert namespace.deleted == [f"configmap {name}"]

@@ -224,7 +224,7 @@ def test_a_copy_may_have_more_cpu_for_a_while_and_stays_the_same_jvm() -> None:
 def test_flags_from_elsewhere_are_refused_unless_an_experiment_gives_them() -> None:
     variable = {"name": "JAVA_TOOL_OPTIONS", "valueFrom": {"configMapKeyRef": {"name": "jvm", "key": "flags"}}}
     elsewhere = shop(changed(env=[variable]))
-    with pytest.raises(BadInput, match=r"JAVA_TOOL_OPTIONS of container web comes from elsewhere") as refused:
+    with pytest.raises(BadInput, match=r"container web takes JAVA_TOOL_OPTIONS from elsewhere") as refused:
         copied(elsewhere)
     assert "settings" in refused.value.fix
     altered = EXPERIMENT.model_copy(update={"settings": {"JAVA_TOOL_OPTIONS": "-Xss512k"}})
@@ -316,7 +316,7 @@ def test_the_port_is_the_containers_own(container: Json, port: int) -> None:
 
 
 def test_several_ports_without_a_name_are_asked_for() -> None:
-    with pytest.raises(BadInput, match="has the ports 7000, 7001: which one answers requests") as refused:
+    with pytest.raises(BadInput, match="has the ports 7000, 7001: vtlab does not know which") as refused:
         shop(changed(ports=[{"containerPort": 7000}, {"containerPort": 7001}]))
     assert "key port" in refused.value.fix
 

@@ -147,7 +147,7 @@ def test_a_prometheus_that_stays_away_is_a_fault_with_its_reason(monkeypatch: py
         asking.get("/")
     cluster = Pods()
     cluster.pods_of_service = [named("p-0", ready=False)]
-    with client(cluster) as asking, pytest.raises(BlockFault, match=away + "the Service has no pod that is ready"):
+    with client(cluster) as asking, pytest.raises(BlockFault, match=away + "the Service has no ready pod"):
         asking.get("/")
     assert cluster.opened == []
 
@@ -167,7 +167,7 @@ def test_the_port_behind_a_port_of_a_service(ports: list[Json], port: int) -> No
 
 @pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])
 def test_prometheus_must_be_a_service(url: str) -> None:
-    with pytest.raises(PrerequisiteMissing, match="names no Service"):
+    with pytest.raises(PrerequisiteMissing, match="not of the form http://service"):
         port_forward.service(url)
 
 

@@ -168,7 +168,7 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
         release.collect(RELEASE, SERVICE, BLOCKING)
     # With --reuse-values Helm keeps what null should remove, and the chart refuses a null where there is nothing.
     assert "--reset-then-reuse-values --set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
-    assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
+    assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null instead" in caught.value.fix
 
 
 def give(cluster: FakeCluster, variant: str, **env: str) -> None:
@@ -307,7 +307,7 @@ def test_the_version_of_prometheus_is_asked_for_in_every_block(
 
 def test_a_release_that_names_no_prometheus_is_refused(cluster: FakeCluster, tmp_path: Path) -> None:
     cluster.cron = []
-    with pytest.raises(PrerequisiteMissing, match="names no Service"):
+    with pytest.raises(PrerequisiteMissing, match="not of the form http://service"):
         enter(tmp_path)
 
 

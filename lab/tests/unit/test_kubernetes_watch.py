@@ -159,7 +159,7 @@ def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:
     )
     with pytest.raises(PrerequisiteMissing, match="CreateContainerConfigError") as caught:
         fresh(cluster)
-    assert caught.value.fix == "correct what the reason names"
+    assert caught.value.fix == "fix the cause in the message"
 
 
 @pytest.mark.parametrize("which", ["virtual", "k6"])
@@ -171,7 +171,7 @@ def test_a_pod_that_no_node_takes_is_given_up_after_a_while(cluster: FakeCluster
         cluster.listed_pods[1] = of_variant("virtual", waiting)
     with pytest.raises(PrerequisiteMissing, match=f"{which}: no node takes its pod .*: Insufficient cpu") as caught:
         (ended if which == "k6" else fresh)(cluster)
-    assert "make room" in caught.value.fix
+    assert "free resources" in caught.value.fix
     assert watch.UNSCHEDULABLE < clock.now < watch.UNSCHEDULABLE + 2
 
 
@@ -226,7 +226,7 @@ def test_pods_of_earlier_copies_are_waited_for_and_not_those_of_this_call(cluste
     watch.wait_until_idle(cluster)  # type: ignore[arg-type]
     for disturbing in (of_copies("vtlab-cart-c3d4", "variant"), of_copies("vtlab-shop-a1b2", "k6")):
         cluster.listed_pods = [ready, disturbing]
-        with pytest.raises(BlockFault, match=f"earlier vtlab's pods still run: {disturbing['metadata']['name']}$"):
+        with pytest.raises(BlockFault, match=f"pods of an earlier vtlab still run: {disturbing['metadata']['name']}$"):
             watch.wait_until_idle(cluster)  # type: ignore[arg-type]
         # It has ended, and its pod is still listed.
         disturbing["status"]["phase"] = "Succeeded"

@@ -163,7 +163,7 @@ def test_a_workload_of_requests_alone_needs_no_secret() -> None:
 def test_more_than_a_secret_holds_is_refused_and_nothing_made(namespace: Namespace, tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text("id\n" + ("x" * 99 + "\n") * 12_000, encoding="utf-8")
     large = asking(Workload(requests=["GET /orders/{id}"], data=str(tmp_path / "orders.csv")))
-    with measuring(tmp_path) as running, pytest.raises(BadInput, match=r"is 1\.\d MiB, and a Secret .* holds 1 MiB"):
+    with measuring(tmp_path) as running, pytest.raises(BadInput, match=r"have 1\.\d MiB, but a Secret holds 1 MiB"):
         running.start(large, 1, 1)
     assert namespace.made == []
     assert namespace.done == []
@@ -172,7 +172,7 @@ def test_more_than_a_secret_holds_is_refused_and_nothing_made(namespace: Namespa
 def test_a_release_takes_no_script_and_says_what_does(with_login: Experiment, tmp_path: Path) -> None:
     options = Options(1, None, tmp_path, False, cluster=SHOPS)
     of_sample = with_login.model_copy(update={"service": "sample"})
-    with pytest.raises(BadInput, match="a release of the lab takes no data, login") as refused:
+    with pytest.raises(BadInput, match="a release of the lab supports no data, login") as refused:
         resolve_cluster_ref(of_sample, options)
     assert "deployment or image" in refused.value.fix
     assert resolve_cluster_ref(with_login, options) is not None
@@ -234,7 +234,7 @@ def test_a_request_that_every_copy_fails_is_refused_before_any_block(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = Asked([{"platform": answer_of(404, "status-404"), "virtual": answer_of(404, "status-404")}])
-    with pytest.raises(BadInput, match="GET /orders/17: answered 404, by every variant"):
+    with pytest.raises(BadInput, match="GET /orders/17: every variant answered 404"):
         preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
 
 

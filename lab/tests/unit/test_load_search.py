@@ -394,7 +394,7 @@ def test_a_level_that_was_disturbed_for_a_moment_is_measured_again() -> None:
 
     curve, search, lines = searched(Pair(changes=busy_once))
     assert curve.ended == "levelled off"
-    assert any(line.startswith("once more: idle cores") for line in lines)
+    assert any(line.startswith("again: idle cores") for line in lines)
     assert sum(trial.users == 8 for trial in search.trials) == 2, "only the second measurement counts"
 
 

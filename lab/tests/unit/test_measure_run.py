@@ -43,7 +43,7 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
     before = signal.signal(signal.SIGINT, stop)
     monkeypatch.setattr(store.os, "fsync", interrupted)
     try:
-        with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
+        with pytest.raises(Stop), Progress(console()[0]) as progress:
             measure_run(tmp_path, store.read(tmp_path), replaying(RUN.blocks), progress)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -56,7 +56,7 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
     run = replay.run(replay.experiment(windows=GIVING_UP))
     store.create(tmp_path, run.manifest)
     target = replaying(run.blocks)
-    with Progress(console()[0], [1]) as progress:
+    with Progress(console()[0]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress)
     assert target.journal.events[1:] == [
         "end of the warm-up",
@@ -73,7 +73,7 @@ def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
     store.create(tmp_path, RUN.manifest)
     squeezed = recorded.spoiled(RUN.blocks[0], "generator")
     waited: list[float] = []
-    with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
+    with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0]) as progress:
         measure_run(tmp_path, store.read(tmp_path), replaying([squeezed] * 5), progress, wait=waited.append)
     assert waited == [2.0, 4.0, 6.0]
     assert len(store.read(tmp_path).blocks) == 3, "each is kept with its reasons"
@@ -105,11 +105,11 @@ def test_an_attempt_that_does_not_fit_is_not_made(
     target = Timed([block if counting else recorded.spoiled(block, "generator"), *RUN.blocks])
     monkeypatch.setattr(time, "monotonic", lambda: target.clock)
     out, text = console()
-    none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
-    with none, Progress(out, [1, 1]) as progress:
+    none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and too")
+    with none, Progress(out) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
     assert len(store.read(tmp_path).blocks) == 1
-    assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
+    assert f"no further blocks: {1 + counting} would take longer than --max-time allows" in text.getvalue()
 
 
 def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: 
     target = Rising(low=0.88)
     block, printed = one_block(target, tmp_path)
     assert target.measured == 2
-    assert "the trials became faster, so they are warm-up" in " ".join(printed.split())
+    assert "the trials became faster: they count as warm-up" in " ".join(printed.split())
     kept = block.warmup[-4:]
     assert [(t.phase, t.position) for t in kept] == [("warmup", len(block.warmup) - 3 + n) for n in range(4)]
     assert [t.variant for t in kept] == [t.variant for t in block.trials] == block.order
@@ -157,7 +157,7 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
     target = Rising(low=1.0)
     run = replay.run()
     store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
-    with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0], [1]) as progress:
+    with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
     assert target.measured == 1
 
@@ -173,7 +173,7 @@ def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Pat
     store.create(tmp_path, RUN.manifest)
 
     target = replaying(RUN.blocks, {"warm-up": VariantFailed("virtual", "it ended with exit code 1")})
-    with Progress(console()[0], [1, 1]) as progress:
+    with Progress(console()[0]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress)
     assert [phrase for phrase in target.journal.events if phrase.startswith("a single user")] == [
         f"a single user for {SINGLE_USER_PHASE} of platform",

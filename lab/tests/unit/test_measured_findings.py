@@ -135,7 +135,7 @@ CASES: dict[str, Cases] = {
         [
             Case(),
             Case(differences=("platform answered 500 to GET /a",)),
-            # Of another variant, as --with adds it.
+            # Of another variant, as --variant adds it.
             Case(differences=("virtual-pool50 answered 500 to GET /a",)),
         ],
     ),
@@ -167,7 +167,7 @@ CASES: dict[str, Cases] = {
         [
             (
                 Case({"capacity_carriers": 1.0}, result=limited_by("carriers")),
-                "1 carrier: at most 19.2 requests a second",
+                "1 carrier: at most 19.2 requests per second",
                 "carriers",
             ),
             (Case({"capacity_carriers": 4.0}, result=limited_by("cpu", "carriers")), "4 carriers: at most", "carriers"),
@@ -182,7 +182,7 @@ CASES: dict[str, Cases] = {
         [
             (
                 Case({"virtual_queued": 250.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
-                "250 threads wait for a carrier, with 1,000 requests in flight, while the CPU is used to 40 %",
+                "250 threads wait for a carrier, with 1,000 requests in flight, while 40 % of the CPU is in use",
                 "carriers",
             ),
             # The bottleneck, however many requests are in flight.
@@ -288,7 +288,7 @@ CASES: dict[str, Cases] = {
         [
             (
                 Case({"allocated_per_request": 51200.0}, {"allocated_per_request": 40960.0}),
-                "50 KiB a request, 40 KiB on platform threads",
+                "50 KiB per request, 40 KiB on platform threads",
                 "heap",
             )
         ],
@@ -325,7 +325,7 @@ def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> N
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
     ]
-    assert shown[0].command == f"{run.manifest.command} --with java=25"
+    assert shown[0].command == f"{run.manifest.command} --variant java=25"
 
 
 def test_what_the_pre_flight_showed_is_a_finding_whatever_became_of_its_block() -> None:

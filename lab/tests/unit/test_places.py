@@ -359,7 +359,7 @@ def test_numbers_may_be_numbers() -> None:
     ],
 )
 def test_an_unknown_format_is_named(text: str) -> None:
-    with pytest.raises(LabError, match="in no known format") as error:
+    with pytest.raises(LabError, match="has an unknown format") as error:
         places.parse_dump(text)
     assert "JDK 21" in error.value.fix
 

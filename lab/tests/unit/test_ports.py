@@ -24,7 +24,7 @@ def test_a_taken_port_is_named_with_its_holder() -> None:
         held.listen()
         port = held.getsockname()[1]
         assert ports.listening_pid(port) == os.getpid()
-        with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the test, is taken by the process"):
+        with pytest.raises(PrerequisiteMissing, match=f"port {port} for the test is already in use by the process"):
             ports.require_free(port, "the test")
     assert ports.listening_pid(port) is None
 

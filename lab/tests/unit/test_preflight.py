@@ -48,12 +48,12 @@ def test_a_variant_that_answers_differently_is_named() -> None:
 @pytest.mark.parametrize(
     ("failed", "message", "fix"),
     [
-        (answer("status-404", 404), "GET /a: answered 404, by every variant", "correct the path"),
+        (answer("status-404", 404), "GET /a: every variant answered 404", "correct the path"),
         (answer("status-401", 401), "answered 401", "add a login, or a header"),
-        (answer("status-302", 302), "answered 302", "name the path that it redirects to"),
+        (answer("status-302", 302), "answered 302", "use the path that it redirects to"),
         (answer("status-500", 500), "answered 500", "see the service's log"),
-        (answer("body"), "answered 200 without what expect.json asks for", "correct expect.json"),
-        (answer("login", 200), "answered 200 without what login captures", "correct the login"),
+        (answer("body"), "answered 200 without the JSON that expect.json requires", "correct expect.json"),
+        (answer("login", 200), "answered 200 without the value that login captures", "correct the login"),
         (answer("login", 0), "gave no answer", "correct the login"),
         (answer("timeout", 0), "gave no answer", "see the service's log"),
     ],
@@ -68,7 +68,7 @@ def test_a_request_that_every_variant_fails_is_refused_with_what_to_do(failed: A
     ("asked", "wanted", "origin", "remarks"),
     [
         (["own"], None, "none", []),
-        (["own", "https://login.example"], None, "none", ["the script also asks https://login.example"]),
+        (["own", "https://login.example"], None, "none", ["the script also calls https://login.example"]),
         (
             ["https://shop.example"],
             None,
@@ -79,7 +79,7 @@ def test_a_request_that_every_variant_fails_is_refused_with_what_to_do(failed: A
             ["https://shop.example", "https://login.example"],
             "https://shop.example",
             "https://shop.example",
-            ["the script has the fixed address https://shop.example", "the script also asks https://login.example"],
+            ["the script has the fixed address https://shop.example", "the script also calls https://login.example"],
         ),
         ([], None, "none", []),
     ],
@@ -96,7 +96,7 @@ def test_the_origin_that_stands_for_the_variant(
 
 def test_several_fixed_addresses_need_a_name() -> None:
     seen = {name: findings(asked={"https://a.example": 1, "https://b.example": 1}) for name in BASES}
-    with pytest.raises(BadInput, match=r"asks https://a.example, https://b.example and never __ENV.BASE_URL"):
+    with pytest.raises(BadInput, match=r"calls https://a.example, https://b.example and never __ENV.BASE_URL"):
         preflight.find_origin(seen, BASES, None)
 
 
@@ -108,14 +108,14 @@ def test_a_script_that_asks_its_variant_and_no_other_needs_no_words() -> None:
 @pytest.mark.parametrize(
     ("virtual", "message"),
     [
-        ({"asked": own("platform"), "answered": own("platform")}, "the script's requests for virtual come to platform"),
+        ({"asked": own("platform"), "answered": own("platform")}, "the script's requests for virtual reach platform"),
         (
             {"asked": own("virtual"), "answered": own("virtual") | own("platform")},
-            "requests for virtual come to platform",
+            "requests for virtual reach platform",
         ),
         (
             {"asked": {"https://shop.example": 1}},
-            "no request of the script was answered by virtual: it asks https://shop",
+            "virtual answered no request of the script, which calls https://shop",
         ),
     ],
 )
@@ -136,7 +136,7 @@ def test_what_a_script_throws_is_said_for_one_variant_and_refused_for_all() -> N
 def test_what_was_not_checked_and_checks_that_fail_are_said() -> None:
     failing = {"asked": own("virtual"), "answered": own("virtual"), "checks": Counts(passed=2, failed=1)}
     remarks, differences = preflight.check_script({"platform": findings(), "virtual": findings(**failing)}, BASES)
-    assert remarks == ["the script sends nothing by k6/http: whether it asks its own variant was not checked"]
+    assert remarks == ["the script sends nothing by k6/http, so vtlab could not check that it calls the right variant"]
     assert differences == ["1 of the script's 3 checks fail for virtual"]
 
 

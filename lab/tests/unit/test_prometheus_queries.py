@@ -67,7 +67,7 @@ def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
 def test_what_is_no_answer_is_a_fault() -> None:
     with (
         Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))) as client,
-        pytest.raises(BlockFault, match="status 502 and no JSON"),
+        pytest.raises(BlockFault, match="status 502 and not JSON"),
     ):
         client.evaluate("1", 0)
 
@@ -75,7 +75,7 @@ def test_what_is_no_answer_is_a_fault() -> None:
 def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with socket.create_server((ports.HOST, 0)) as holder:
         port = holder.getsockname()[1]
-        with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
+        with pytest.raises(PrerequisiteMissing, match=f"port {port} for the local Prometheus"):
             PrometheusServer(Tool(tmp_path, "3"), PrometheusFiles(tmp_path, tmp_path / "log"), None, port)  # type: ignore[arg-type]
 
 

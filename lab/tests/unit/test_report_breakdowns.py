@@ -61,7 +61,7 @@ def test_the_variants_stand_side_by_side() -> None:
         *(f"{name}: {column}" for name in ("platform", "virtual") for column in ("share", "time", "at a time")),
     ]
     assert table.rows == [
-        ["queue in front of the server's threads", "", "80.0 %", "4.00 s", "800", "–", "–", "–"],
+        ["queue for a server thread", "", "80.0 %", "4.00 s", "800", "–", "–", "–"],
         ["lock", "Semaphore at OrderService:42", "20.0 %", "1.00 s", "200", "62.0 %", "620 ms", "620"],
         ["database", "pgJDBC at OrderService:17", "–", "–", "–", "30.0 %", "300 ms", "300"],
         ["wait", "Thread.sleep at Till:7", "–", "–", "–", "7.5 %", "75.0 ms", "75"],
@@ -71,8 +71,8 @@ def test_the_variants_stand_side_by_side() -> None:
     assert table.marked == (5,)
     assert without_sentences_of_figures(table.caption) == (
         "platform: 20 dumps at 200/s and a mean latency of 5.00 s."
-        " virtual: 14 dumps at 1,000/s and a mean latency of 1.00 s; a dump took 120 ms of CPU time, all 8.4 % of what"
-        " the limit allows, and more dumps would have taken too much."
+        " virtual: 14 dumps at 1,000/s and a mean latency of 1.00 s; a dump took 120 ms of CPU time, all dumps 8.4 %"
+        " of the CPU limit; more dumps would have taken too much CPU."
     )
 
 
@@ -80,8 +80,8 @@ def test_a_line_has_the_three_largest_parts() -> None:
     time = analysed(virtual=VIRTUAL).verdict.variants["virtual"].time
     assert time is not None
     assert breakdown_line("virtual", time) == (
-        "virtual: 62 % of a request waits at a lock, Semaphore at OrderService:42; 620 at a time. 30 % waits for the"
-        " database, pgJDBC at OrderService:17; 300 at a time. 8 % waits: Thread.sleep at Till:7; 75 at a time."
+        "virtual: 62 % of the time waiting for a lock, Semaphore at OrderService:42; 620 at a time. 30 % waiting for"
+        " the database, pgJDBC at OrderService:17; 300 at a time. 8 % waiting: Thread.sleep at Till:7; 75 at a time."
         " Explained: 100 % of 1.00 s."
     )
 
@@ -90,7 +90,7 @@ def test_what_computes_and_what_is_small_on_a_line() -> None:
     shown = VIRTUAL.model_copy(update={"places": [FEW.model_copy(update={"threads": 995}), FEWER]})
     time = analysed(virtual=shown).verdict.variants["virtual"].time
     assert time is not None
-    line = "virtual: 100 % of a request computes: Till:9; 995 at a time. Explained: 100 % of 1.00 s."
+    line = "virtual: 100 % of the time computing: Till:9; 995 at a time. Explained: 100 % of 1.00 s."
     assert breakdown_line("virtual", time) == line
 
 
@@ -100,12 +100,12 @@ def test_what_no_thread_has_and_what_the_server_waits_for_is_called_unknown() ->
     analysis = analysed(virtual=shown)
     assert [row[:3] for row in breakdown_table(analysis).rows] == [
         ["unknown: no thread has the request", "", "60.0 %"],
-        ["wait (what the server waits for is unknown)", "Condition at CoyoteAdapter:342", "40.0 %"],
+        ["wait (for an unknown reason)", "Condition at CoyoteAdapter:342", "40.0 %"],
         ["explained", "", "0 %"],
     ]
     time = analysis.verdict.variants["virtual"].time
     assert time is not None
-    assert "60 % of a request passes where no thread has it; 600 at a time" in breakdown_line("virtual", time)
+    assert "60 % of the time without a thread; 600 at a time" in breakdown_line("virtual", time)
 
 
 def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
@@ -113,14 +113,14 @@ def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
     table = breakdown_table(analysed(virtual=slowed))
     assert [row[3] for row in table.rows[:-1]] == ["–"] * (len(table.rows) - 1)
     assert table.rows[0][2] == "62.0 %"
-    assert "no times, for the throughput was more than 10 % below that of the trials that count." in table.caption
+    assert "no times, because the throughput was more than 10 % below that of the scored trials." in table.caption
     time = analysed(virtual=slowed).verdict.variants["virtual"].time
     assert time is not None
     assert breakdown_line("virtual", time).endswith("Explained: 100 %.")
 
 
 WRONG = VIRTUAL.model_copy(update={"latency": 0.5})
-SAID = "where the time goes is not known: the threads that handle requests account for 200 % of the mean latency"
+SAID = "it is unknown where the time goes: the threads that handle requests account for 200 % of the mean latency"
 
 
 def test_a_sum_above_the_latency_is_said_instead_of_a_table() -> None:
@@ -180,7 +180,7 @@ def test_requests_that_wait_for_a_carrier_are_said_beside_what_dumps_show_of_the
     for measured in analysis.accepted:
         for trial in measured.trials:
             trial.server["virtual_queued"] = 100.0
-    caveat = "100 at a time only wait for a carrier: dumps show what these waited for before."
+    caveat = "100 threads at a time wait for a carrier only: dumps show their previous wait."
     assert breakdowns.caveat(analysis, "virtual", time) == caveat
     assert breakdown_table(analysis).caption.endswith(caveat)
     screen = StringIO()

@@ -28,10 +28,10 @@ def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
     assert measured[:3] == [
         "Virtual threads keep their carriers while they wait",
         "measured, virtual",
-        "Legacy:17: 0.5 of 1 carrier kept, 5.03 ms a request",
+        "Legacy:17: 0.5 of 1 carrier kept, 5.03 ms per request",
     ]
     assert published[1:3] == ["published", "com.zaxxer:HikariCP 7.0.2"]
-    assert published[4:] == ["vtlab run threads.json --blocks 2 --with pool=50", SOURCE]
+    assert published[4:] == ["vtlab run threads.json --blocks 2 --variant pool=50", SOURCE]
 
 
 def test_each_form_of_a_report_has_them() -> None:

@@ -113,23 +113,23 @@ def test_the_decision_comes_before_everything_else() -> None:
     places = [
         text.index(w)
         for w in (
-            "<strong>Turn it on:</strong> at least 2.0 times the throughput",
+            "<strong>Turn it on:</strong> virtual serves more at 20 users",
             "faster</span>",
             "quick look</span>",
-            '<p class="headline">At least 2.0 times the throughput',
+            '<p class="headline">Virtual threads: throughput 2.00×',
             "Where the time of a request goes",
             "Ratio in each",
         )
     ]
     assert places == sorted(places)
     assert "under 1 CPU, 768Mi" in text
-    assert "a full run of 6 blocks takes about" in text
+    assert "of a full run, which takes about" in text
 
 
 def test_an_invalid_run_says_so_first() -> None:
     text = html.render(analyses("invalid"))
     assert text.index("✕ not valid") < text.index("? inconclusive")
-    assert "Do not decide by this run" in text
+    assert "Do not base a decision on this run" in text
     assert "exit code 137" in text
 
 

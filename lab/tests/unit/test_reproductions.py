@@ -98,7 +98,7 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
 def test_a_publication_goes_by_its_name_or_its_number() -> None:
     assert publication_numbers(["mysql-slow-query", "000"]) == ["002", "000"]
     assert list(publications.numbers().values()) == list(experiments_by_publication())
-    with pytest.raises(BadInput, match="no publication '7'") as refused:
+    with pytest.raises(BadInput, match="unknown publication '7'") as refused:
         publication_numbers(["7"])
     assert "mysql-slow-query (002)" in refused.value.fix
 
@@ -284,12 +284,12 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
 
 
 def test_what_was_measured_is_printed_again(measured: Path) -> None:
-    done = call("reproduce", "--from", measured)
+    done = call("lab", "reproduce", "--from", measured)
     assert done.code == 0, done.err
-    for part in ("001 threads, ours under 1 CPU", "Threads.", "tomcat-threads"):
+    for part in ("001 threads, measured here under 1 CPU", "Threads.", "tomcat-threads"):
         assert part in done.out
     assert "### 001: A wait (`threads`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
-    printed = call("reproduce", "--from", measured, "--json")
+    printed = call("lab", "reproduce", "--from", measured, "--json")
     assert json.loads(printed.out) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
 
 

@@ -15,7 +15,7 @@ from vtlab.analysis import verdict
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
-from vtlab.measuring.progress import minutes
+from vtlab.measuring.progress import Progress, minutes
 from vtlab.model import units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
@@ -98,7 +98,7 @@ def test_the_manifest_has_the_look_into_the_services_jar(tmp_path: Path, invente
 
 def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
-    with pytest.raises(BadInput, match="above this machine's"):
+    with pytest.raises(BadInput, match="exceeds this machine's"):
         create_runs(planned_runs.runs([load("cpu", EXPERIMENTS)], [4096]), options, "x")
     assert not (tmp_path / "results").exists()
 
@@ -112,7 +112,7 @@ def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
         for need in ("database", "downstream", "jdk21")
     )
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:postgresql://h/lab")
-    with pytest.raises(BadInput, match="VTLAB_DATABASE_URL is no jdbc:mysql"):
+    with pytest.raises(BadInput, match="VTLAB_DATABASE_URL is not of the form jdbc:mysql"):
         create_runs(needy, options, "x")
     (port,) = ports.free(1)
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", f"http://127.0.0.1:{port}")
@@ -163,13 +163,13 @@ def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:
 
 def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False, asserts=["speed(a/b) > 1"])
-    with pytest.raises(BadInput, match="no metric 'speed'"):
+    with pytest.raises(BadInput, match="no criterion 'speed'"):
         create_runs(planned_runs.runs([load("cpu", EXPERIMENTS)], []), options, "x")
     assert not (tmp_path / "results").exists()
 
 
 def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
-    demand = "throughput(virtual/platform) >= 99"
+    demand = "capacity(virtual/platform) >= 99"
     options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
     folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     assert store.read(folder).manifest.asserts == [demand]
@@ -177,7 +177,7 @@ def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     for block in recorded.run(blocks=1).blocks:
         store.append_block(folder, block)
     with pytest.raises(AssertionFailed, match="does not hold"):
-        measure_and_report(folder, tmp_path, Console(quiet=True))
+        measure_and_report(folder, tmp_path, Progress(Console(quiet=True)))
 
 
 @pytest.mark.parametrize(("experiment", "amount"), [("blocking", "about"), ("blocking-open", "at least")])
@@ -194,7 +194,7 @@ def test_the_time_of_a_run_has_what_its_first_block_has_beside(
 
     monkeypatch.setattr(measure, "open_target", stop)
     with pytest.raises(LabError, match="enough"):
-        measure_and_report(folder, tmp_path, Console(file=text, width=200))
+        measure_and_report(folder, tmp_path, Progress(Console(file=text, width=200)))
     # A block takes a minute, by the invented k6.
     seconds = 3 * 60 + light_load.extra_phase_seconds(planned, True, True)
     assert f"3 blocks to measure, {amount} {minutes(seconds)}, until" in text.getvalue()
@@ -213,7 +213,7 @@ def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(
 
     monkeypatch.setattr(measure, "open_target", stop)
     with pytest.raises(LabError, match="enough"):
-        measure_and_report(folder, tmp_path, Console(file=text, width=200))
+        measure_and_report(folder, tmp_path, Progress(Console(file=text, width=200)))
     assert "2 blocks to measure, at least " in text.getvalue()
 
 
@@ -222,7 +222,7 @@ def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tm
     folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
     for block in recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")).blocks:
         store.append_block(folder, block)
-    (analysis,) = measure_and_report(folder, tmp_path, Console(quiet=True))
+    (analysis,) = measure_and_report(folder, tmp_path, Progress(Console(quiet=True)))
     assert (analysis.verdict.valid, analysis.verdict.comparisons[0].fails) == (True, ["virtual"])
     refuse_invalid(folder, [analysis])
     assert len(store.read(folder).blocks) == 3

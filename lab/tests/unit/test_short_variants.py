@@ -60,7 +60,7 @@ def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path
     assert more.window_of("platform-old") == "20s"
     assert isinstance(more.load, ClosedLoad)
     assert more.load.round == {"platform": "5s", "platform-old": "5s"}
-    asserts.refuse_unknown([asserts.parse("throughput(platform-old/platform) <= 1.05")], [more])
+    asserts.refuse_unknown([asserts.parse("capacity(platform-old/platform) <= 1.05")], [more])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_its_name_is_that_of_the_jar(tmp_path: Path, jar: str, name: str) -> Non
 
 @pytest.mark.parametrize("jar", ["a.jar", "….jar"])
 def test_a_jar_without_a_name_of_its_own_is_refused(tmp_path: Path, jar: str) -> None:
-    # platform-a is what vtlab aa calls a variant.
+    # platform-a is what vtlab lab aa calls a variant.
     (tmp_path / jar).touch()
     with pytest.raises(BadInput, match="is taken or reserved"):
         added(tmp_path / jar)
@@ -154,7 +154,7 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
 
 def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
     stub = added(old, recorded.experiment(service=stub_service()))
-    with pytest.raises(BadInput, match="the service stub is no jar"):
+    with pytest.raises(BadInput, match="the service stub does not run from a jar"):
         builds.other_builds(stub, resolve_service(stub))
     assert builds.other_builds(recorded.experiment(), resolve_service(stub)) == {}
     gone = added(old)
@@ -162,13 +162,13 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
         builds.other_builds(gone, SERVICE)
     options = Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
-    with pytest.raises(BadInput, match="in a cluster no jar is started"):
+    with pytest.raises(BadInput, match="a cluster starts no jar"):
         create_runs(planned_runs.runs([stub.model_copy(update={"service": "sample"})], []), options, "x")
 
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
-    done = call("run", STUB, "--with", f"jar={old}", "--results", tmp_path / "results")
-    assert (done.code, "the service stub is no jar" in done.err) == (2, True), done
+    done = call("run", STUB, "--variant", f"jar={old}", "--results", tmp_path / "results")
+    assert (done.code, "the service stub does not run from a jar" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
 
 

@@ -134,5 +134,5 @@ def test_the_tables_are_the_same_each_time() -> None:
 
 
 def test_the_command_prints_the_tables() -> None:
-    done = call("simulate", "--runs", "5", "--sd", "0.04")
+    done = call("lab", "simulate", "--runs", "5", "--sd", "0.04")
     assert done.out.splitlines() == [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]

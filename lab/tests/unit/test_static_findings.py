@@ -143,7 +143,7 @@ def test_a_finding_names_version_cure_and_command(tmp_path: Path) -> None:
     (finding,) = static.static_findings(inspect(jar), "21.0.8")
     assert (finding.kind, finding.variant) == ("static", None)
     assert (finding.place, finding.amount) == (f"{MYSQL} 8.0.33", "on JDK 21.0.8")
-    assert finding.command == "vtlab try shop.jar --with java=25"
+    assert finding.command == "vtlab try shop.jar --variant java=25"
     assert finding.source == "https://github.com/mysql/mysql-connector-j/pull/95"
 
 

@@ -29,7 +29,7 @@ from vtlab.report.words.explanation import comparison_sentence
 from vtlab.report.words.headline import headline
 
 RUNS = 10_000
-RULE = stopping_rule.sequential_rule(1)
+RULE = stopping_rule.sequential_rule(1, simulated_runs.PRECISION)
 LOOKS = st.sampled_from(stopping_rule.LOOKS)
 
 
@@ -154,7 +154,7 @@ def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
     clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
     assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
-    assert clear.width <= stopping_rule.PRECISION
+    assert clear.width <= simulated_runs.PRECISION
 
 
 def test_simulated_runs_end_like_real_ones() -> None:
@@ -189,12 +189,10 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
     assert c.low is not None
     assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.5 %"
     assert (c.verdict, c.p_holm) == ("faster", None)
-    assert comparison_sentence(a) == (
-        "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.72 to 5.30, over 3 blocks (look 2 of"
-        " at most 6; the interval allows for all); differences up to 5 % do not count."
-    )
+    assert headline(a).startswith("Virtual threads: throughput 5.00× (4.72–5.30)")
+    assert comparison_sentence(a) == "95 % interval over 3 blocks; differences up to 5 % are too small to matter."
     assert hints.quick_look(a) is block_counts.why_invalid(a) is hints.hint(a) is None
-    assert "At 3 blocks a p of at most 0.5 % settles it" in ratios.metric_table(a).caption
+    assert "After 3 blocks, a p of at most 0.5 % settles it" in ratios.metric_table(a).caption
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 
@@ -204,7 +202,7 @@ def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     assert run_status.blocks_left(with_looks(wide, stopping_rule.sequential_rule(1, precision=0.1))) == 1
     a = recorded.analysed(with_looks(wide, stopping_rule.sequential_rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
-    why = "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
+    why = "Not valid: 2 blocks count, checked again after 3. Do not base a decision on this run."
     assert block_counts.why_invalid(a) == why
 
 
@@ -212,7 +210,7 @@ def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
     ended = of_logs(1.60, 1.62, 1.61)
     a = of_logs(1.60, 1.62, 1.61, -1.0, 0.0)
     assert a.verdict.comparisons == ended.verdict.comparisons
-    assert [r.reasons for r in a.verdict.rejected] == [["the run has its 3 blocks already"]] * 2
+    assert [r.reasons for r in a.verdict.rejected] == [["the run already has its 3 blocks"]] * 2
 
 
 def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:
@@ -239,10 +237,8 @@ def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     assert d.chance is not None
     assert d.chance < stopping_rule.FUTILE
     assert a.verdict.comparisons[0].verdict == "inconclusive"
-    assert str(hints.hint(a)).startswith(
-        "The run ended early: up to 12 blocks would settle it with a probability below"
-    )
-    assert headline(a).startswith("Virtual threads: no clear difference in throughput (")
+    assert str(hints.hint(a)).startswith("Stopped early: even 12 blocks would settle it with a probability below")
+    assert decision.decide(a).text == "No decision: no clear difference at 20 users."
 
 
 def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
@@ -252,7 +248,7 @@ def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
 def test_the_last_look_ends_a_run() -> None:
     a = of_logs(*(0.085 + x for x in (0.05, -0.05) * 6))
     assert (decided(a).ended, a.verdict.n) == ("last look", 12)
-    assert str(hints.hint(a)).startswith("Looks at up to 12 blocks did not settle it. A new run of ")
+    assert str(hints.hint(a)).startswith("Not settled after 12 blocks, the maximum of a run. A new run of ")
 
 
 #: Four blocks that settle nothing, and leave a chance.
@@ -267,7 +263,7 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
     a = of_logs(*OPEN, rule=stopping_rule.sequential_rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
-        assert str(hints.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
+        assert str(hints.hint(a)).startswith("Stopped: too little time left for another block (--max-time). ")
 
 
 def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
@@ -295,12 +291,11 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
         with_looks(recorded.run(blocks=1), stopping_rule.sequential_rule(1, precision=0.1, within=80.0), 60.0)
     )
     assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
-    assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
+    assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --max-time allows"
     assert decision.decide(a).text == "No decision: one block gives no interval."
-    assert "from a single block, which gives no interval" in str(comparison_sentence(a))
+    assert headline(a).endswith(" in a single block")
     assert str(hints.hint(a)).startswith(
-        "The run ended where the next look did not fit into the time (--within). One block gives no interval, and two"
-        " take about "
+        "Stopped: too little time left for another block (--max-time). Two blocks take about "
     )
     assert hints.settling_command(a, "a b/experiment.json") == "vtlab run 'a b/experiment.json' --precision 10%"
 
@@ -319,15 +314,16 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
     assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
     if ended:
-        assert block_counts.after_look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
+        assert block_counts.after_look(decided(a)) == "no further blocks: 1 would take longer than --max-time allows"
         assert block_counts.why_invalid(a) == (
-            "Not valid: 0 blocks count, another does not fit into the time (--within), 1 rejected. Do not decide by"
-            " this run."
+            "Not valid: 0 blocks count, too little time is left for another (--max-time), 1 rejected. Do not base a"
+            " decision on this run."
         )
         text = decision.decide(a).text
-        assert text.startswith("No decision: the only block does not count, and another does not fit into the time (")
+        assert text.startswith("No decision: the only block was rejected (")
+        assert text.endswith("), and too little time was left for another.")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
-        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
+        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 10%"
 
 
 def test_rejected_attempts_take_time_too() -> None:
@@ -343,10 +339,8 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
     rule = stopping_rule.sequential_rule(1, precision=0.01, within=40.0)
     a = of_logs(1.60, 1.62, rule=rule, seconds=20.0)
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
-    assert (
-        "The interval is wider than the precision of 1 % that was wanted: the next look did not fit into the time"
-        " (--within)." in explanation.sentences(a)
-    )
+    wide = "The interval is wider than the target of ±1 %: too little time was left for another block (--max-time)."
+    assert wide in explanation.sentences(a)
     assert hints.hint(a) is None
 
 
@@ -402,8 +396,6 @@ def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:
     assert decided(of_logs(1.60, 1.62, 1.61, rule=strict)).ended is None
 
 
-def test_the_report_of_a_run_with_looks_says_which_look_decided() -> None:
-    a = of_logs(1.60, 1.62, 1.61)
-    text = markdown.render([a])
-    assert "(look 2 of at most 6; the interval allows for all)" in text
+def test_a_run_with_looks_that_is_settled_is_no_quick_look() -> None:
+    text = markdown.render([of_logs(1.60, 1.62, 1.61)])
     assert "quick look" not in text.lower().replace("fewer than 6 blocks are a quick look", "")

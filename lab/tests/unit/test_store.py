@@ -64,7 +64,7 @@ def test_a_ratio_of_nothing_is_stored_as_not_measured(tmp_path: Path) -> None:
 
 
 def test_create_never_overwrites(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="holds a run already"):
+    with pytest.raises(BadInput, match="already holds a run"):
         store.create(stored(tmp_path), RUN.manifest)
 
 
@@ -76,7 +76,7 @@ def test_an_unfinished_last_line_is_passed_over_then_cut_off(tmp_path: Path, cut
     run = store.read(tmp_path)
     assert run.blocks == RUN.blocks[:1]
     assert len(run.warnings) == 1
-    assert f"{path}: line 2 is unfinished" in run.warnings[0]
+    assert f"{path}: line 2 is incomplete" in run.warnings[0]
     store.append_block(tmp_path, RUN.blocks[1])
     assert path.read_bytes() == whole
     assert store.read(tmp_path).warnings == []
@@ -129,9 +129,9 @@ def test_runs_in(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("")
     assert store.runs_in(tmp_path) == [b, c, a]
     assert store.runs_in(a) == [a]
-    with pytest.raises(BadInput, match="neither it nor"):
+    with pytest.raises(BadInput, match="no run in it"):
         store.runs_in(tmp_path / "other")
-    with pytest.raises(BadInput, match="no such directory"):
+    with pytest.raises(BadInput, match="directory not found"):
         store.runs_in(tmp_path / "nowhere")
     with pytest.raises(BadInput, match="not a results directory"):
         store.read(tmp_path / "other")
@@ -159,7 +159,7 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.Mo
         store.append_block(tmp_path, RUN.blocks[0])
     assert str(path) in caught.value.message
     assert "No space left" in caught.value.message
-    assert "make room" in caught.value.fix
+    assert "free space" in caught.value.fix
     assert path.read_bytes() == whole
 
 
@@ -220,6 +220,6 @@ def test_what_another_version_stored_is_refused(tmp_path: Path, version: int, vt
     path = stored(tmp_path) / "manifest.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**document, "version": version, "versions": {"vtlab": vtlab}}), encoding="utf-8")
-    expected = rf"manifest\.json: version {version}, stored by vtlab {vtlab}: this one reads version 2$"
+    expected = rf"manifest\.json: version {version}, stored by vtlab {vtlab}; this vtlab reads version 2$"
     with pytest.raises(BadInput, match=expected):
         store.read(tmp_path)

@@ -31,8 +31,8 @@ def descriptions(analysis: Analysis) -> dict[str, str]:
 
 def test_a_request_waits_and_is_served() -> None:
     words = described(RUN)
-    assert words["platform"] == "queue, before a thread has it: 202 ms; service, once a thread has it: 201 ms"
-    assert words["virtual"] == "queue, before a thread has it: 697 µs; service, once a thread has it: 201 ms"
+    assert words["platform"] == "queue (waits for a thread): 202 ms; service (has a thread): 201 ms"
+    assert words["virtual"] == "queue (waits for a thread): 697 µs; service (has a thread): 201 ms"
 
 
 def test_thread_dumps_say_what_the_service_time_is_made_of() -> None:
@@ -49,7 +49,7 @@ def test_thread_dumps_say_what_the_service_time_is_made_of() -> None:
     analysis.verdict.variants["platform"].time = trial
     words = descriptions(analysis)
     assert words["platform"] == (
-        "queue in front of the server's threads: 4.00 s; wait for a database connection: OrderService:40: 600 ms;"
+        "queue for a server thread: 4.00 s; wait for a database connection: OrderService:40: 600 ms;"
         " lock: Semaphore at OrderService:42: 300 ms; computation, or ready to run: OrderService:50: 50.0 ms;"
         " computation, or ready to run: OrderService:51: 50.0 ms; the rest: 100 ms"
     )

@@ -68,7 +68,7 @@ def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
     monkeypatch.setattr(shipped, "IS_CHECKOUT", False)
     with pytest.raises(PrerequisiteMissing, match=r"looked on PATH and in .+/data/vtlab/bin") as error:
         tools.find_k6()
-    install = "install k6 1.8 or newer, and put it on PATH; or copy it out of its image: vtlab tools docker"
+    install = "put k6 1.8 or newer on PATH, or copy it out of its image: vtlab lab tools docker"
     assert error.value.fix == install
     for find in (lambda: tools.find_java("21", []), lambda: sample.find(), lambda: tools.find_java(None, [])):
         with pytest.raises(PrerequisiteMissing) as error:
@@ -95,7 +95,7 @@ def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:
 
 def test_something_that_is_no_k6_is_named(tmp_path: Path) -> None:
     fake(tmp_path / "path" / "k6", "hello")
-    with pytest.raises(PrerequisiteMissing, match="of no known version"):
+    with pytest.raises(PrerequisiteMissing, match="of an unknown version"):
         tools.find_k6()
 
 
@@ -130,7 +130,7 @@ def test_vtlab_java_home_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_an_old_major_version_is_refused_even_where_it_is_installed(tmp_path: Path) -> None:
     old = jdk(tmp_path / "17", "17.0.1")
-    with pytest.raises(PrerequisiteMissing, match="Java 17 was asked for, older than 21"):
+    with pytest.raises(PrerequisiteMissing, match="Java 17 is older than 21"):
         tools.find_java("17", places=[old])
 
 
@@ -234,7 +234,7 @@ def test_a_mariadb_that_lacks_a_library_names_it(tmp_path: Path) -> None:
     mariadb("mariadbd: error while loading shared libraries: libcrypt.so.1: cannot open shared object file")
     with pytest.raises(PrerequisiteMissing, match=r"does not run here: .*libcrypt\.so\.1") as error:
         tools.find_mariadb()
-    assert error.value.fix.startswith("install the library")
+    assert error.value.fix.startswith("install the missing library")
 
 
 def test_children_inherit_nothing_that_changes_them(monkeypatch: pytest.MonkeyPatch) -> None:

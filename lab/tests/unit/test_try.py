@@ -12,19 +12,26 @@ from tests.support import recorded
 from tests.support.cli_call import call
 from tests.support.experiments import service_file, stub_service
 from vtlab.commands import run as run_command
-from vtlab.commands.options import implied_target
+from vtlab.commands import try_
+from vtlab.commands.options import Place
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
+from vtlab.measuring.progress import Progress
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import RunFacts
+from vtlab.model.service import Service
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.runs import begin, facts, store
 from vtlab.runs.create import Prepared, Searched, create_runs, create_searched_run, prepare
 from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 EXPERIMENT = recorded.experiment()
+#: The experiment, whose load vtlab has to search.
+SEARCHED = recorded.experiment(load={"full": "auto"})
+QUIET = Progress(Console(quiet=True))
 FACTS = RunFacts(versions={}, jvm_flags=["-Xss1m"], machine={})
 
 
@@ -95,7 +102,7 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     monkeypatch.setattr(begin, "create_searched_run", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        begin.begin_run(PlannedRun("shop", recorded.experiment(load={"full": "auto"})), options, Console(quiet=True))
+        begin.begin_run(PlannedRun("shop", SEARCHED), options, QUIET)
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()
@@ -127,20 +134,47 @@ def test_run_searches_the_load_of_a_file_that_names_none(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("services", "target"),
+    ("service", "is_implied"),
     [
-        ([{"deployment": "shop"}], "kubernetes"),
-        ([{"image": "shop:1"}], "kubernetes"),
-        ([{"deployment": "shop", "jar": "shop.jar"}], "local"),
-        ([{"jar": "shop.jar"}], "local"),
-        ([{"deployment": "shop"}, {"jar": "shop.jar"}], "local"),
-        (["sample"], "local"),
+        ({"deployment": "shop"}, True),
+        ({"image": "shop:1"}, True),
+        ({"deployment": "shop", "jar": "shop.jar"}, False),
+        ({"jar": "shop.jar"}, False),
+        ("sample", False),
     ],
 )
-def test_a_deployment_or_an_image_alone_implies_the_cluster(services: list[Any], target: str) -> None:
-    experiments = [recorded.experiment(service=service) for service in services]
-    assert implied_target("local", experiments) == target
-    assert implied_target("kubernetes", experiments) == "kubernetes"
+def test_a_deployment_or_an_image_alone_needs_a_cluster(service: Any, is_implied: bool) -> None:
+    assert recorded.experiment(service=service).needs_cluster == is_implied
+
+
+def test_a_deployment_implies_the_cluster() -> None:
+    shops = ReleaseRef(None, "shops", "")
+    assert Place(None, None, "shops", deployment="shop").cluster() == shops
+    assert Place(None, None, "shops", is_implied=True).cluster() == shops
+    assert Place("local", None, "shops", is_implied=True).cluster() is None
+    assert Place("kubernetes", "kind", "lab", "lab").cluster() == ReleaseRef("kind", "lab", "lab")
+    assert Place(None, None, "lab", "lab").cluster() is None
+
+
+def test_a_deployment_takes_the_place_of_the_service() -> None:
+    experiment = try_._experiment("GET /orders//17", ["GET /"], "shop", [])
+    assert isinstance(experiment.service, Service)
+    assert (experiment.name, experiment.service.deployment) == ("shop", "shop")
+    assert [request.line for request in experiment.requests] == ["GET /orders//17", "GET /"]
+    assert try_._experiment(None, [], "shop", []).workload.is_empty
+    with pytest.raises(BadInput, match=r"^--deployment: not the name of a Deployment"):
+        try_._experiment(None, [], "Shop!", [])
+
+
+def test_an_assertion_that_nothing_answers_is_refused_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(begin, "prepare", lambda *_: pytest.fail("nothing is prepared"))
+    options = Options(
+        blocks=2, seed=1, root=tmp_path, no_cpu_limit=True, asserts=["capacity(virtual-jdk21/platform) >= 1"]
+    )
+    with pytest.raises(BadInput, match="does not compare virtual-jdk21 with platform"):
+        begin.begin_run(PlannedRun("shop", SEARCHED), options, QUIET)
 
 
 def test_nothing_is_prepared_for_what_cannot_be_measured(tmp_path: Path) -> None:
@@ -154,5 +188,5 @@ def test_nothing_is_prepared_for_what_cannot_be_measured(tmp_path: Path) -> None
         with pytest.raises(BadInput, match=words):
             create_runs([PlannedRun("a", experiment)], options, "a")
         with pytest.raises(BadInput, match=words):
-            begin.begin_run(PlannedRun("a", experiment), options, Console(quiet=True))
+            begin.begin_run(PlannedRun("a", experiment), options, QUIET)
     assert list(tmp_path.iterdir()) == []

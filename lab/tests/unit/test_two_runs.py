@@ -21,7 +21,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis, Run
 from vtlab.runs import store
 
-RATIO = "throughput(virtual/platform)"
+RATIO = "capacity(virtual/platform)"
 SIXTY = {"full": {"users": 60}}
 
 
@@ -118,7 +118,7 @@ def test_absolute_throughput_needs_the_spread_and_has_it_in_its_interval() -> No
     assert two.no_absolute is not None
     assert "--spread" in two.no_absolute
     assert {c.over for c in two.changes} == {"platform"}
-    narrow, wide = (compared(before, after, Variance(sd**2, math.inf))["throughput(virtual)"] for sd in (0.001, 0.05))
+    narrow, wide = (compared(before, after, Variance(sd**2, math.inf))["capacity(virtual)"] for sd in (0.001, 0.05))
     for change in (narrow, wide):
         assert change.low is not None
         assert change.high is not None
@@ -150,7 +150,7 @@ def test_the_load_of_the_machine_at_the_start_is_no_other_machine() -> None:
 def test_under_open_load_there_is_no_absolute_throughput() -> None:
     analysis = recorded.analysed(recorded.under_open_load(recorded.run()))
     (two,) = two_runs.compare([analysis], [analysis], Variance(0.0001, math.inf))
-    assert two.no_absolute == "under open load it is what was sent"
+    assert two.no_absolute == "under open load the arrivals set it"
     assert [c.name for c in two.changes if c.verdict] == ["latency_p99(virtual/platform)"]
 
 
@@ -213,7 +213,7 @@ def test_runs_of_which_no_block_counts_or_that_are_others_are_refused() -> None:
         with pytest.raises(BadInput, match="no block counts"):
             two_runs.compare([pair[0]], [pair[1]], None)
     named = [recorded.analysed(recorded.run("pool", name=name)) for name in "abc"]
-    with pytest.raises(BadInput, match="hold other runs: a, b, and a, c"):
+    with pytest.raises(BadInput, match="hold different runs: a, b; and a, c"):
         two_runs.compare(named[:2], [named[0], named[2]], None)
 
 
@@ -232,9 +232,9 @@ def test_its_words_are_those_of_the_golden_file(before: Path, after: Path, tmp_p
     [
         ((f"{RATIO} >= 0.8",), 0, ""),
         ((f"{RATIO} >= 0.95",), 1, f"'{RATIO} >= 0.95' does not hold: ▼ slower"),
-        (("throughput(virtual) >= 0.5",), 1, "no absolute throughput: how much runs"),
-        (("throughput(virtual/reactive) >= 0.5",), 2, "nothing of that name in both runs"),
-        (("speed(virtual/platform) >= 0.5",), 2, "no metric 'speed'"),
+        (("capacity(virtual) >= 0.5",), 1, "no absolute throughput: the SD between"),
+        (("capacity(virtual/reactive) >= 0.5",), 2, "the runs have no such change"),
+        (("speed(virtual/platform) >= 0.5",), 2, "no criterion 'speed'"),
         (("speed",), 2, "is not an assertion"),
     ],
 )
@@ -247,7 +247,7 @@ def test_an_assertion_is_of_the_change(
 
 
 def test_an_assertion_may_be_of_one_variant_where_the_spread_is_known(before: Path, after: Path) -> None:
-    done = call("compare", before, after, "--spread", "1", "--assert", "throughput(platform) >= 0.9")
+    done = call("compare", before, after, "--spread", "1", "--assert", "capacity(platform) >= 0.9")
     assert done.code == 0, done
 
 

@@ -23,6 +23,7 @@ from vtlab.analysis.statistics import stopping_rule
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
+from vtlab.measuring.schedule import RunTime
 from vtlab.model.records import Failure
 from vtlab.planning import trial_order
 from vtlab.runs import store
@@ -122,9 +123,10 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
-    with Progress(said, [1] * 6) as progress:
+    with Progress(said) as progress:
+        progress.begin_runs([RunTime([1.0] * 6)])
         measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 6), progress)
-        assert progress._left == []
+        assert progress.schedule.blocks == 0
     measured = store.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
@@ -136,20 +138,22 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
 def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
-    run = recorded.with_ratio(replay.run(blocks=12, rule=stopping_rule.sequential_rule(1)), 2.0, noise, seed=2)
+    rule = stopping_rule.sequential_rule(1, precision=0.25)
+    run = recorded.with_ratio(replay.run(blocks=12, rule=rule), 2.0, noise, seed=2)
     monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     store.create(tmp_path, run.manifest)
     said, text = console()
-    with Progress(said, [100, 100, 50], is_least=True) as progress:
+    with Progress(said) as progress:
+        progress.begin_runs([RunTime([100, 100], is_least=True), RunTime([50])])
         measure_run(tmp_path, store.read(tmp_path), replaying(run.blocks), progress)
-        assert progress._left == [50], "the run after it"
+        assert progress.schedule.blocks == 1, "the run after it"
     measured = store.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
     assert run_status.blocks_left(measured) == 0
-    assert "threads: block 2 of at most 12: starting" in text.getvalue()
+    assert "threads: block 2: starting" in text.getvalue()
     assert f"threads: settled after {looks[-1]} blocks" in text.getvalue()
-    between = "threads: not settled after 2 blocks, the next look is after 3"
+    between = "threads: not settled after 2 blocks, checked again after 3"
     assert (between in text.getvalue()) == (len(looks) > 1)
 
 
@@ -159,8 +163,9 @@ def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monk
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
-    with Progress(said, [1] * 2) as progress:
+    with Progress(said) as progress:
+        progress.begin_runs([RunTime([1.0] * 2, is_least=True)])
         measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 12), progress)
-        assert progress._left == []
+        assert progress.schedule.blocks == 0
     assert len(store.read(tmp_path).blocks) == 3
     assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1

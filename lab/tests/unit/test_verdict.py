@@ -136,7 +136,7 @@ def test_exactly_the_first_planned_blocks_count() -> None:
     a = recorded.analysed(by_hand(*pairs, planned=3))
     assert (a.verdict.n, a.verdict.valid) == (3, True)
     assert a.verdict.comparisons[0].ratio == 1
-    assert a.verdict.rejected[0].reasons == ["the run has its 3 blocks already"]
+    assert a.verdict.rejected[0].reasons == ["the run already has its 3 blocks"]
 
 
 def test_a_block_counts_once() -> None:
@@ -144,7 +144,7 @@ def test_a_block_counts_once() -> None:
     twice = [run.blocks[0], run.blocks[1].model_copy(update={"block": 1, "attempt": 2})]
     a = recorded.analysed(Run(run.manifest, run.experiment, twice, {}))
     assert a.verdict.n == 1
-    assert a.verdict.rejected[0].reasons == ["an earlier attempt at this block counts already"]
+    assert a.verdict.rejected[0].reasons == ["an earlier attempt at this block already counts"]
     assert a.verdict.valid is False
 
 
@@ -424,7 +424,7 @@ def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     assert (first.verdict.n, first.rejected, first.checks) == (6, whole.rejected, whole.checks)
     text = markdown.render([first, second])
     assert "## threads, virtual-small under 1 CPU" in text
-    assert "1.5 times the throughput" in html.render([second])
+    assert "throughput 1.50×" in html.render([second])
     assert verdict.split_by_comparison(recorded.analysed(recorded.run())) == [recorded.analysed(recorded.run())]
 
 

@@ -43,7 +43,7 @@ def test_a_window_holds_two_rounds() -> None:
 
     first, *_ = rejected(10, 7.1, 7.0)
     assert first == (
-        "platform, trial 1: a window of 10 s holds 1.4 rounds of a user, who takes 7.1 s, 2 needed: lengthen"
+        "platform, trial 1: a window of 10 s holds 1.4 rounds of a user (7.1 s each), 2 needed: raise"
         " windows.measure to at least 15s"
     )
     assert rejected(15, 7.1, 7.0) == []

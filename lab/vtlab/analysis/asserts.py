@@ -1,4 +1,4 @@
-"""``--assert 'throughput(virtual/platform) >= 1.2'``: a verdict that a pipeline can demand."""
+"""``--assert 'capacity(virtual/platform) >= 1.5'``: a verdict that a pipeline can demand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis import comparable
-from vtlab.analysis.metrics import METRICS
+from vtlab.analysis.metrics import CRITERIA, METRICS, criterion
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.units import in_blocks
@@ -21,9 +21,10 @@ class Demand:
     """One parsed assertion."""
 
     text: str
+    #: Name of the metric in a verdict: that of ``capacity`` is ``throughput``.
     metric: str
     of: str
-    #: Empty where it is of one variant alone, in one run over another.
+    #: Empty for one variant alone, in one run over another.
     over: str
     sign: str
     value: float
@@ -45,25 +46,32 @@ def parse(text: str, *, alone: bool = False) -> Demand:
     """Parses an assertion; BadInput when ``text`` has another form. With ``alone`` it may name one variant only."""
     match = _FORM.fullmatch(text)
     if not match or not (match[3] or alone):
-        raise BadInput(f"--assert '{text}' is not an assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
-    return Demand(text.strip(), match[1], match[2], match[3] or "", match[4], float(match[5]))
+        raise BadInput(f"--assert '{text}' is not an assertion", "write it as 'capacity(virtual/platform) >= 1.5'")
+    name, of, over, sign, value = match.groups()
+    if name not in METRICS and name not in CRITERIA:
+        raise BadInput(
+            f"--assert '{text}': no criterion '{name}'", f"write one of {', '.join(map(criterion, METRICS))}"
+        )
+    if criterion(name) != name:
+        new = text.strip().replace(name, criterion(name), 1)
+        raise BadInput(f"--assert '{text}': {name} is called {criterion(name)}", f"write '{new}'")
+    return Demand(text.strip(), CRITERIA.get(name, name), of, over or "", sign, float(value))
 
 
 def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment]) -> None:
     """Raises BadInput for a demand that no run of the experiments could answer: to be asked before measuring."""
     for demand in demands:
-        if demand.metric not in METRICS:
-            raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
         for experiment in experiments:
             if reason := comparable.reason_in_every_run(demand.metric, experiment):
                 raise BadInput(
-                    f"--assert '{demand.text}': {experiment.name} has no such ratio: {reason}", "demand another metric"
+                    f"--assert '{demand.text}': {experiment.name} has no such ratio: {reason}",
+                    "write another criterion, such as capacity",
                 )
             over, *others = experiment.variants
             if demand.over != over or demand.of not in others:
                 raise BadInput(
                     f"--assert '{demand.text}': {experiment.name} does not compare {demand.of} with {demand.over}",
-                    "write " + " or ".join(f"{demand.metric}({other}/{over})" for other in others),
+                    "write " + " or ".join(f"{criterion(demand.metric)}({other}/{over})" for other in others),
                 )
 
 
@@ -85,16 +93,27 @@ def reason_broken(demand: Demand, verdict: Verdict) -> str | None:
     in any block. BadInput for a metric that was not measured."""
     if any(failed := [_failed(verdict, name) for name in (demand.over, demand.of)]):
         return " and ".join(filter(None, failed))
-    compared = _comparison(demand, verdict)
-    if compared:
-        return None if demand.holds(compared.low, compared.high) else _interval(compared)
+    if compared := _comparison(demand, verdict):
+        return _reason_against(demand, compared)
     result, base_result = (verdict.variants.get(name) for name in (demand.of, demand.over))
     if result and base_result and (reason := comparable.reason_in_these_results(demand.metric, result, base_result)):
         return f"there is no ratio, as {reason}"
-    comparisons = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
+    comparisons = ", ".join(dict.fromkeys(f"{criterion(c.metric)}({c.of}/{c.over})" for c in verdict.comparisons))
     raise BadInput(
-        f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {comparisons}"
+        f"--assert '{demand.text}': {verdict.experiment} has no such comparison", f"write one of {comparisons}"
     )
+
+
+def _reason_against(demand: Demand, compared: Comparison) -> str | None:
+    """Explains why a demand does not hold of a comparison; None where all ratios that are possible are as demanded."""
+    if not demand.holds(compared.low, compared.high):
+        return _interval(compared)
+    # The load limits the better variant: the true ratio may lie further from 1 than the interval.
+    may_be_larger = (compared.ratio or 0.0) > 1
+    if compared.is_lower_bound and may_be_larger == demand.sign.startswith("<"):
+        side = "larger" if may_be_larger else "smaller"
+        return f"{_interval(compared)} is only the least difference: more load may show a {side} ratio"
+    return None
 
 
 @dataclass(frozen=True)

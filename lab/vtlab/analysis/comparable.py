@@ -26,7 +26,7 @@ AT_EQUAL_THROUGHPUT = frozenset({"cpu_per_request", "memory"})
 def reason_in_every_run(metric: str, experiment: Experiment) -> str | None:
     """Explains why no run of the experiment has a ratio of that metric; None where one may have it."""
     if metric == "service_time":
-        return "it begins when a thread has the request, so it is no time that variants share"
+        return "it starts once a thread has the request, so the variants' values do not compare"
     if metric.startswith("latency") and isinstance(experiment.load, ClosedLoad):
         return "under closed load it follows from the throughput"
     return None

@@ -48,6 +48,14 @@ METRICS: dict[str, Metric] = {
     "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok, MICROSECOND),
 }
 
+#: Names of criteria that differ from the metric that is stored.
+CRITERIA = {"capacity": "throughput"}
+
+
+def criterion(metric: str) -> str:
+    """Returns the name by which a user knows a metric."""
+    return next((name for name, stored in CRITERIA.items() if stored == metric), metric)
+
 
 def log_ratios(metric: str, accepted: Sequence[Block], variant: str, over: str) -> list[float]:
     """Computes the log ratio of each block; empty unless every trial of every block has the value, above 0, and where

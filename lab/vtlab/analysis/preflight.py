@@ -34,7 +34,7 @@ def check(
     workload: Workload,
     bases: Mapping[str, str],
     ask: Callable[[str | None], Mapping[str, VariantPreflight]],
-    log: str = "see the service's log, in logs/ of the results",
+    log: str = "see the service's log in the folder logs/ of the results",
 ) -> PreflightResult:
     """Judges what comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of
     a script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does
@@ -64,7 +64,7 @@ def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[st
         }
         failing = {name: answer for name, answer in by_variant.items() if answer.reason}
         if len(failing) == len(variants):
-            raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first, log))
+            raise BadInput(f"{first.request}: every variant {_reason(first)}", _fix(first, log))
         remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
         shapes = {json.dumps(answer.shape, sort_keys=True) for answer in by_variant.values() if not answer.reason}
         if len(shapes) > 1:
@@ -75,9 +75,11 @@ def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[st
 def _reason(answer: Answer) -> str:
     match answer.reason:
         case "body":
-            return f"answered {answer.status} without what expect.json asks for"
+            return f"answered {answer.status} without the JSON that expect.json requires"
         case "login":
-            return f"answered {answer.status} without what login captures" if answer.status else "gave no answer"
+            return (
+                f"answered {answer.status} without the value that login captures" if answer.status else "gave no answer"
+            )
         case "timeout" | "connection" | "other":
             return "gave no answer"
         case _:
@@ -92,13 +94,13 @@ def _fix(answer: Answer, log: str) -> str:
     if answer.reason == "login":
         return "correct the login: its path, its body, expect.status or capture"
     if answer.status in (301, 302, 303, 307, 308):
-        return "name the path that it redirects to, or that status in expect.status; without a login services redirect"
+        return "use the path that it redirects to, or set expect.status; without a login services redirect, too"
     if answer.status in (401, 403):
         return "add a login, or a header such as Authorization: Bearer {env.TOKEN}"
     if answer.status == 404:
-        return "correct the path; where the service has a context path (server.servlet.context-path), write that, too"
+        return "correct the path; it includes the context path, if the service has one (server.servlet.context-path)"
     if answer.status is not None and answer.status >= 500:
-        return f"{log}: it may lack a setting, or what it calls (env, database)"
+        return f"{log}: a setting may be missing, or a service that it calls (env, database)"
     return "correct the path, the body, or expect.status of the request"
 
 
@@ -119,18 +121,18 @@ def find_origin(
         return NO_ORIGIN, _elsewhere(others)
     if len(others) > 1:
         raise BadInput(
-            f"the script asks {', '.join(others)} and never __ENV.BASE_URL: vtlab cannot tell which is the service",
-            "name it in origin, or let the script read __ENV.BASE_URL",
+            f"the script calls {', '.join(others)} and never __ENV.BASE_URL: vtlab does not know which is the service",
+            "name the service in origin, or use __ENV.BASE_URL in the script",
         )
     return others[0], [_rewritten(others[0])]
 
 
 def _rewritten(name: str) -> str:
-    return f"the script has the fixed address {name}: each variant's takes its place"
+    return f"the script has the fixed address {name}: vtlab replaces it with that of each variant"
 
 
 def _elsewhere(origins: Sequence[str]) -> list[str]:
-    return [f"the script also asks {', '.join(origins)}, for every variant alike"] if origins else []
+    return [f"the script also calls {', '.join(origins)}, which is the same for every variant"] if origins else []
 
 
 def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -141,21 +143,24 @@ def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, s
     """
     errors = {name: finding.error for name, finding in findings.items() if finding.error}
     if len(errors) == len(findings):
-        raise BadInput(f"the script throws: {next(iter(errors.values()))}", "correct it: k6 run shows the same")
+        raise BadInput(f"the script throws: {next(iter(errors.values()))}", "correct it: k6 run shows the same error")
     differences = [f"for {name} the script throws: {error}" for name, error in errors.items()]
     remarks = []
     for name, finding in findings.items():
         wrong = [other for other, base in bases.items() if other != name and finding.answered.get(base)]
         if wrong:
-            raise BadInput(f"the script's requests for {name} come to {wrong[0]}", "let it read __ENV.BASE_URL only")
+            raise BadInput(
+                f"the script's requests for {name} reach {wrong[0]}",
+                "use __ENV.BASE_URL only",
+            )
         if name not in errors and finding.asked and not finding.answered.get(bases[name]):
             raise BadInput(
-                f"no request of the script was answered by {name}: it asks {', '.join(sorted(finding.asked))}",
-                "let it read __ENV.BASE_URL, or name the service's address in origin",
+                f"{name} answered no request of the script, which calls {', '.join(sorted(finding.asked))}",
+                "use __ENV.BASE_URL in the script, or name the service's address in origin",
             )
     unproven = [name for name, finding in findings.items() if not finding.asked and name not in errors]
     if unproven:
-        remarks.append("the script sends nothing by k6/http: whether it asks its own variant was not checked")
+        remarks.append("the script sends nothing by k6/http, so vtlab could not check that it calls the right variant")
     checks = {name: finding.checks for name, finding in findings.items()}
     failing = [
         f"{counts.failed} of the script's {counts.passed + counts.failed} checks fail for {name}"

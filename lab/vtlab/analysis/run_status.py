@@ -86,9 +86,9 @@ def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Reject
         if index in counting:
             continue
         if not reasons and index in status.sound:
-            reasons = [f"the run has its {most} blocks already"]
+            reasons = [f"the run already has its {most} blocks"]
         elif not reasons:
-            reasons = ["an earlier attempt at this block counts already"]
+            reasons = ["an earlier attempt at this block already counts"]
         rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
     return [run.blocks[index] for index in sorted(counting)], rejected
 

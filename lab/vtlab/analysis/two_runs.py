@@ -69,8 +69,8 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The name as in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
-        return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
+        """The name as in an assertion: ``capacity(virtual/platform)``, ``capacity(virtual)``."""
+        return f"{metrics.criterion(self.metric)}({self.of}{'/' if self.over else ''}{self.over})"
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def between_runs(analyses: Sequence[Analysis], reference: Analysis) -> Variance:
     names = {a.verdict.experiment for a in analyses}
     if len(analyses) < 2 or names != {reference.verdict.experiment}:
         raise BadInput(
-            f"--aa: {len(analyses)} runs of {', '.join(sorted(names)) or 'nothing'}",
-            f"name at least two results directories of {reference.verdict.experiment} (vtlab aa makes them)",
+            f"--aa: found {len(analyses)} runs, of {', '.join(sorted(names)) or 'nothing'}",
+            f"name at least two results directories of {reference.verdict.experiment} (vtlab lab aa makes them)",
         )
     for analysis in analyses:
         _refuse_empty(analysis)
@@ -122,7 +122,7 @@ def between_runs(analyses: Sequence[Analysis], reference: Analysis) -> Variance:
     means = [_means_by_kind(analysis) for analysis in analyses]
     kinds = set.intersection(*(set(by_kind) for by_kind in means))
     if not kinds:
-        raise BadInput("--aa: the runs have no kind of variant in common", "name runs of the same variants")
+        raise BadInput("--aa: the runs share no kind of variant", "name runs with the same variants")
     variances = [float(np.var([by_kind[k] for by_kind in means], ddof=1)) for k in sorted(kinds)]
     return Variance(math.fsum(variances) / len(variances), len(analyses) - 1)
 
@@ -142,8 +142,8 @@ def _pairs_by_name(befores: Sequence[Analysis], afters: Sequence[Analysis]) -> l
     by_name = {a.run.name: a for a in befores}
     if sorted(by_name) != sorted(a.run.name for a in afters):
         raise BadInput(
-            f"the directories hold other runs: {', '.join(by_name)}, and {', '.join(a.run.name for a in afters)}",
-            "name two directories of the same call, or one run in each of them",
+            f"the directories hold different runs: {', '.join(by_name)}; and {', '.join(a.run.name for a in afters)}",
+            "name two results directories of the same call, or one run from each",
         )
     return [(by_name[after.run.name], after) for after in afters]
 
@@ -242,7 +242,7 @@ def _refuse_empty(analysis: Analysis) -> None:
     if not analysis.accepted:
         raise BadInput(
             f"{analysis.run.manifest.run_id}: no block counts, so there is nothing to compare",
-            "see the reasons in its report, and measure it again",
+            "see the reasons in its report, and measure again",
         )
 
 
@@ -251,20 +251,20 @@ def _refuse_other_experiment(before: Experiment, after: Experiment) -> None:
     keys = [key for key in {**one, **other} if key not in _MAY_DIFFER and one.get(key) != other.get(key)]
     if keys:
         raise BadInput(
-            f"the runs are of other experiments: {before.name} and {after.name} differ in {', '.join(keys)}",
-            "name two runs of one experiment, under the same limits",
+            f"the runs have different experiments: {before.name} and {after.name} differ in {', '.join(keys)}",
+            "name two runs with the same experiment and limits",
         )
 
 
 def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) -> str | None:
     if not isinstance(before.run.experiment.load, ClosedLoad):
-        return "under open load it is what was sent"
+        return "under open load the arrivals set it"
     if other := _other_machine(before, after):
         return f"the machines differ: {other}"
     if between is None:
         return (
-            "how much runs of the same differ from each other is not known: give --spread PERCENT,"
-            " or --aa with at least two results directories of vtlab aa"
+            "the SD between identical runs is unknown: give --spread PERCENT, or --aa with at least two results"
+            " directories of vtlab lab aa"
         )
     return None
 

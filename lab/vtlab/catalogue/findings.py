@@ -19,7 +19,7 @@ from vtlab.model.inspection import Packaging, Server
 
 FILE = Path(__file__).with_name("findings.json")
 _Text = Annotated[str, Field(min_length=1)]
-_Range = Annotated[str, Field(description="as Maven writes it: [42.7.8,42.7.9)")]
+_Range = Annotated[str, Field(description="in Maven's notation: [42.7.8,42.7.9)")]
 
 
 class Row(BaseModel):
@@ -32,17 +32,17 @@ class Row(BaseModel):
     kind: Kind
     libraries: Annotated[
         dict[str, _Range | None],
-        Field(description="any of these, by group:artifact, in that range of versions; null for every version"),
+        Field(description="any of these, by group:artifact, in this range of versions; null for every version"),
     ] = {}
     boot: Annotated[_Range | None, Field(description="versions of Spring Boot")] = None
     jdk: Annotated[_Range | None, Field(description="versions of the JDK that runs the service")] = None
     packaging: list[Packaging] = []
     servers: list[Server] = []
     settings: Annotated[
-        list[str], Field(description="any of these is set; a name that ends with a dot begins one")
+        list[str], Field(description="any of these is set; a name that ends with a dot is a prefix")
     ] = []
-    settings_below: Annotated[float | None, Field(description="and is a number below that")] = None
-    jvm_flags: Annotated[list[str], Field(description="any of the JVM's flags begins so")] = []
+    settings_below: Annotated[float | None, Field(description="and is a number below this")] = None
+    jvm_flags: Annotated[list[str], Field(description="any JVM flag begins with one of these")] = []
     symptom: _Text
     cause: _Text
     source: Annotated[str, Field(pattern=r"^https://")]
@@ -73,7 +73,7 @@ class Row(BaseModel):
 
 
 class _File(BaseModel):
-    """What is known to break under virtual threads; ``vtlab doctor app.jar`` and reports show it."""
+    """What is known to break under virtual threads; ``vtlab check app.jar`` and reports show it."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 

@@ -48,9 +48,9 @@ class Metric:
 
 
 _RESOURCE_METRICS: Mapping[resources.Series, tuple[str, str, Callable[[Resource], str]]] = {
-    "utilization": ("ratio", "Share of its bound that throughput reaches", lambda resource: resource.utilization),
-    "capacity": ("count", "How much of the resource there is", lambda resource: resource.capacity),
-    "demand": ("seconds", "Seconds of the resource that an OK request takes", resources.demand),
+    "utilization": ("ratio", "Throughput as a share of the bound", lambda resource: resource.utilization),
+    "capacity": ("count", "Capacity of the resource", lambda resource: resource.capacity),
+    "demand": ("seconds", "Seconds of the resource per OK request", resources.demand),
 }
 
 

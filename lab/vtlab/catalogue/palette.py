@@ -14,8 +14,8 @@ ORANGE, BLUE, GREEN, PURPLE = "#D97706", "#0A84CC", "#009E73", "#B565A7"
 VERMILLION, SKY, YELLOW, GREY = "#E0503A", "#4A94C4", "#A68A00", "#8E8E8E"
 
 #: The names of variants that have a colour in dashboards, too, as regular expressions: those of the lab's experiments,
-#: and one of each kind that ``--with`` adds, on JDK 21 or 25. No two of an experiment have the same. In tables what is
-#: no plain name, as ``platform-[0-9]+``, has none.
+#: and one of each kind that ``--variant`` adds, on JDK 21 or 25. No two of an experiment have the same. In tables what
+#: is no plain name, as ``platform-[0-9]+``, has none.
 VARIANTS = {
     ORANGE: "platform|platform-jdk21|pool-8|pool-10|bounded|one-thread|lock-jdk21",
     BLUE: "virtual|pool-50|unbounded|one-carrier|monitor-jdk25",

@@ -91,9 +91,9 @@ def resource_of_row(name: str, row: Mapping[str, Any]) -> Resource:
         raise QueryError(f"{FILE.name}: {name}: {problem}")
     demand = str(row.get("demand"))
     if demand not in get_args(Demand):
-        raise QueryError(f"{FILE.name}: {name}: the demand {demand!r} is not one of {', '.join(get_args(Demand))}")
+        raise QueryError(f"{FILE.name}: {name}: `demand` {demand!r} is not one of {', '.join(get_args(Demand))}")
     if ("utilization" in row) == (demand in _HELD_FOR) or bool(row.get("holds")) != (demand in _IN_USE):
-        raise QueryError(f"{FILE.name}: {name}: 'utilization' or 'holds' does not go with the demand {demand!r}")
+        raise QueryError(f"{FILE.name}: {name}: 'utilization' or 'holds' does not go with `demand` {demand!r}")
     held = f"sum by ($variant) ($ok_of_run * {_HELD_FOR.get(demand)}) / ${{capacity_{name}}}"
     return Resource(name=name, **{"utilization": held, **row, "holds": tuple(row.get("holds", ()))})
 

@@ -7,49 +7,111 @@ import signal
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
 
 import typer
 
+from vtlab import __version__
 from vtlab.commands import (
     aa,
+    check,
     compare,
     doctor,
     history,
     init,
     list_,
     normalise,
-    prometheus,
     report,
     reproduce,
     resume,
     run,
+    serve,
     simulate,
     tools,
     try_,
+    usage,
 )
+from vtlab.commands.help_pages import Group, Page
 from vtlab.errors import Interrupted, LabError
+from vtlab.host import program
 
-#: In the order in which the help lists them.
-COMMANDS: Mapping[str, Callable[..., None]] = {
-    "run": run.run,
-    "try": try_.try_,
-    "init": init.init,
-    "aa": aa.aa,
-    "simulate": simulate.simulate,
-    "reproduce": reproduce.reproduce,
-    "resume": resume.resume,
-    "report": report.report,
-    "compare": compare.compare,
-    "history": history.history,
-    "prometheus": prometheus.prometheus,
-    "list": list_.list_,
-    "normalise": normalise.normalise,
-    "tools": tools.tools_,
-    "doctor": doctor.doctor_,
+#: Each with its examples, in the order in which the help lists them.
+COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "try": (try_.try_, try_.EXAMPLES),
+    "run": (run.run, run.EXAMPLES),
+    "init": (init.init, init.EXAMPLES),
+    "check": (check.check, check.EXAMPLES),
+    "doctor": (doctor.doctor_, doctor.EXAMPLES),
+    "resume": (resume.resume, resume.EXAMPLES),
+    "report": (report.report, report.EXAMPLES),
+    "compare": (compare.compare, compare.EXAMPLES),
+    "history": (history.history, history.EXAMPLES),
+    "list": (list_.list_, list_.EXAMPLES),
+    "serve": (serve.serve, serve.EXAMPLES),
 }
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+#: Commands for work on vtlab itself: ``vtlab lab …``, which the help does not list.
+LAB_COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "aa": (aa.aa, aa.EXAMPLES),
+    "simulate": (simulate.simulate, simulate.EXAMPLES),
+    "reproduce": (reproduce.reproduce, reproduce.EXAMPLES),
+    "normalise": (normalise.normalise, normalise.EXAMPLES),
+    "tools": (tools.tools_, tools.EXAMPLES),
+}
+EXAMPLES = """\
+vtlab check app.jar
+vtlab try app.jar "GET /orders/17"
+"""
+LAB_EXAMPLES = """\
+vtlab lab aa cpu --blocks 16
+vtlab lab reproduce mysql-slow-query
+"""
+
+
+def _group(commands: Mapping[str, tuple[Callable[..., None], str]], examples: str) -> typer.Typer:
+    group = typer.Typer(
+        cls=Group,
+        epilog=examples,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name, (command, command_examples) in commands.items():
+        group.command(name, cls=Page, epilog=command_examples)(command)
+    return group
+
+
+app, _lab = _group(COMMANDS, EXAMPLES), _group(LAB_COMMANDS, LAB_EXAMPLES)
+app.add_typer(_lab, name="lab", hidden=True)
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"{program.NAME} {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _vtlab(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Tell what virtual threads change for a Spring Boot service, at what load, and why."""
+    _show_help_alone(context)
+
+
+@_lab.callback()
+def _vtlab_lab(context: typer.Context) -> None:
+    """Work on vtlab itself: noise, simulated verdicts, published comparisons."""
+    _show_help_alone(context)
+
+
+def _show_help_alone(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(2)
 
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:
@@ -72,7 +134,7 @@ def main() -> None:
 def call(arguments: Sequence[str]) -> int:
     """Runs one command; returns its exit code. Every error becomes a message and a fix; never a traceback."""
     try:
-        code = app(list(arguments), prog_name="vtlab", standalone_mode=False)
+        code = app(list(arguments), prog_name=program.NAME, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except LabError as error:
         return _fail(error.message, error.fix, error.exit_code)
@@ -84,15 +146,15 @@ def call(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("VTLAB_DEBUG"):
             raise
-        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # click's own usage errors
-            return _fail(error.format_message(), "vtlab --help", error.exit_code)
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # Typer's own errors of usage
+            return _fail(*usage.explain(error, arguments), error.exit_code)
         return _fail(
             f"internal error: {type(error).__name__}: {error}", "run again with VTLAB_DEBUG=1 and report it", 70
         )
 
 
 def _fail(message: str, fix: str, code: int) -> int:
-    print(f"vtlab: {message}", file=sys.stderr)
+    print(f"{program.NAME}: {message}", file=sys.stderr)
     if fix:
-        print(f"  fix: {fix}", file=sys.stderr)
+        print(f"  fix: {program.as_called(fix)}", file=sys.stderr)
     return code

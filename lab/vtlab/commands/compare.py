@@ -10,54 +10,60 @@ from typing import Annotated
 import typer
 
 from vtlab.analysis import asserts, two_runs
-from vtlab.analysis.metrics import METRICS
 from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
 from vtlab.commands.output import console
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
+from vtlab.measuring.progress import Progress
 from vtlab.model.run import Analysis
 from vtlab.report.words import changes
 from vtlab.runs.report import analyse_runs
 
+EXAMPLES = """\
+vtlab compare results/a results/b
+vtlab compare results/a results/b --assert 'capacity(virtual/platform) >= 0.9'
+"""
+
 
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The earlier results directory.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The later one.")],
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Earlier results directory.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Later results directory.")],
     spread: Annotated[
         float | None,
-        typer.Option("--spread", metavar="PERCENT", help="SD of the throughput between runs of the same."),
+        typer.Option("--spread", metavar="PERCENT", help="SD of the capacity between runs of the same."),
     ] = None,
     aa: Annotated[
-        list[Path] | None, typer.Option("--aa", metavar="DIR", help="Shows that SD: results of vtlab aa, at least two.")
+        list[Path] | None,
+        typer.Option("--aa", metavar="DIR", help="Results of vtlab lab aa, which show that SD; at least two."),
     ] = None,
     demand: Annotated[
         list[str] | None,
-        typer.Option("--assert", help="Exit 1 unless the change is so: 'throughput(virtual/platform) >= 0.95'"),
+        typer.Option(
+            "--assert",
+            metavar="TEXT",
+            help="Exit 1 unless the change is so, as 'capacity(virtual/platform) >= 0.95'. Repeatable.",
+        ),
     ] = None,
 ) -> None:
-    """Compare two runs that exist: the ratio of the variants in AFTER over that in BEFORE."""
-    demands = _parsed(demand or [])
-    befores, afters = analyse_runs(before), analyse_runs(after)
+    """Compare two runs: did the ratio of the variants change?
+
+    Divides the ratio of the variants in AFTER by that in BEFORE.
+    """
+    demands = [asserts.parse(text, alone=True) for text in demand or []]
     if spread is not None and aa:
         raise BadInput("--spread and --aa say the same", "leave one out")
-    compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
+    with Progress(console, "judging both runs"):
+        befores, afters = analyse_runs(before), analyse_runs(after)
+        compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
     for line in changes.lines(compared):
         console.print(line, highlight=False, soft_wrap=True)
     _refuse_invalid(compared)
     _check(demands, compared)
 
 
-def _parsed(texts: Sequence[str]) -> list[asserts.Demand]:
-    demands = [asserts.parse(text, alone=True) for text in texts]
-    for demand in demands:
-        if demand.metric not in METRICS:
-            raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
-    return demands
-
-
 def _between_runs(spread: float | None, aa: Sequence[Path], first: Analysis) -> Variance | None:
     """Returns the variance of the throughput between runs of the same: by its SD in percent, or by the results of
-    ``vtlab aa``; None where neither is named."""
+    ``vtlab lab aa``; None where neither is named."""
     if aa:
         return two_runs.between_runs([analysis for folder in aa for analysis in analyse_runs(folder)], first)
     if spread is None:
@@ -77,13 +83,13 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
     failed = []
     for demand in demands:
         for two in compared:
-            name = f"{demand.metric}({demand.of}{'/' if demand.over else ''}{demand.over})"
-            change = next((c for c in two.changes if c.name == name), None)
+            key = (demand.metric, demand.of, demand.over)
+            change = next((c for c in two.changes if (c.metric, c.of, c.over) == key), None)
             if change is None and demand.over == "" and two.no_absolute:
                 failed.append(f"'{demand.text}' does not hold: no absolute throughput: {two.no_absolute}")
             elif change is None:
                 names = ", ".join(c.name for c in two.changes)
-                raise BadInput(f"--assert '{demand.text}': nothing of that name in both runs", f"there is: {names}")
+                raise BadInput(f"--assert '{demand.text}': the runs have no such change", f"write one of {names}")
             elif _is_hollow(two, demand) or not demand.holds(change.low, change.high):
                 failed.append(f"'{demand.text}' does not hold: {changes.sentence(change)}")
     if failed:

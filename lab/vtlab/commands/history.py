@@ -9,28 +9,35 @@ import typer
 from rich.console import Console
 
 from vtlab.analysis.verdict import split_by_comparison
-from vtlab.commands.options import (
-    ROOT,
-)
+from vtlab.commands.options import ROOT
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.report.pages import run_history
 from vtlab.report.pages.run_history import Entry
 from vtlab.runs import store
 from vtlab.runs.report import analyse_runs
 
 PAGE = "history.html"
+EXAMPLES = """\
+vtlab history
+vtlab history /srv/results
+"""
 
 
 def history(
-    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the results directories.")] = ROOT,
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results directories.")] = ROOT,
 ) -> None:
-    """Show every run in a folder: a line per experiment over time, as a table and as history.html."""
+    """Show all runs over time, a line per experiment.
+
+    Judges every run in a folder anew, prints a table and writes history.html.
+    """
     if (root / store.MANIFEST).is_file():
         raise BadInput(f"{root} is one run", f"name the folder that holds the runs: vtlab history {root.parent}")
     if not root.is_dir():
-        raise BadInput(f"{root}: there is no such directory", "name the folder that holds the runs")
-    entries, unread = read_entries(root)
+        raise BadInput(f"{root}: no such directory", "name the folder that holds the runs")
+    with Progress(console, f"looking for runs in {root}") as progress:
+        entries, unread = read_entries(root, progress)
     if not entries:
         raise BadInput(f"{root}: no directory in it holds a run that can be read", "name the folder that holds runs")
     lines = run_history.group(entries)
@@ -41,12 +48,14 @@ def history(
     console.print(f"\nhistory: {root / PAGE}", highlight=False, soft_wrap=True)
 
 
-def read_entries(root: Path) -> tuple[list[Entry], dict[str, str]]:
+def read_entries(root: Path, progress: Progress) -> tuple[list[Entry], dict[str, str]]:
     """Reads each comparison of each run, and the directories that cannot be read, with why. The runs of a call are
     judged together, as in their report. Hidden directories are vtlab's."""
     entries: list[Entry] = []
     unread: dict[str, str] = {}
-    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    for number, folder in enumerate(folders, 1):
+        progress.show(f"judging run {number} of {len(folders)}: {folder.name}")
         try:
             analyses = analyse_runs(folder)
         except BadInput as error:

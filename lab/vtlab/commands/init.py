@@ -10,9 +10,11 @@ from typing import Annotated
 import typer
 
 from vtlab.commands import options
-from vtlab.commands.options import ROOT, EnvFile, Results
+from vtlab.commands.help_pages import SERVICE
+from vtlab.commands.options import ROOT, EnvFile, Results, Variables
 from vtlab.commands.output import console
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.measuring.progress import Progress
 from vtlab.model.draft import Option
 from vtlab.model.endpoints import Endpoint, FileService, file_text, from_openapi
 from vtlab.model.experiment import Experiment
@@ -22,59 +24,70 @@ from vtlab.services import discovery, inspection
 from vtlab.services.process import VariantProcess
 from vtlab.services.single_start import started
 
+EXAMPLES = """\
+vtlab init app.jar
+vtlab init app.jar --openapi openapi.yaml --database -o vtlab.yaml
+"""
+
 
 def init(
-    jar: Annotated[Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar.")],
+    jar: Annotated[Path, typer.Argument(metavar="JAR", help="Executable Spring Boot jar.")],
     openapi: Annotated[
         str | None,
-        typer.Option("--openapi", metavar="URL|FILE", help="Its OpenAPI document; the started service if not given."),
+        typer.Option("--openapi", metavar="URL|FILE", help="OpenAPI document. [default: ask the started service]"),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The file; the jar's name with .yaml if not given.")] = None,
-    env: Annotated[
-        list[str] | None, typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service.")
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write. [default: the jar's name with .yaml]"),
     ] = None,
+    env: Variables = None,
     env_file: EnvFile = None,
-    database: Annotated[bool, typer.Option("--database", help="vtlab starts a MariaDB for it.")] = False,
+    database: Annotated[
+        bool, typer.Option("--database", help="Start a throwaway MariaDB for it.", rich_help_panel=SERVICE)
+    ] = False,
     root: Results = ROOT,
 ) -> None:
-    """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
+    """Write a vtlab.yaml with a service's GET requests.
+
+    Finds them in its OpenAPI document or by its actuator, and sends each once.
+    """
     out = out or Path(f"{name_of(jar)}.yaml")
     if out.exists():
-        raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
+        raise BadInput(f"{out} is there already", "name another file: -o other.yaml")
+    variables = options.variable_names(env or [])
     given = [
-        Option("--env", "service.env", options.variable_names(env or [])),
+        Option("--env", "service.env", variables),
         Option("--env-file", "service.env_file", options.absolute(env_file)),
         Option("--database", "needs", ["database"] if database else []),
     ]
     experiment = of_service(jar, given)
-    if openapi is None:
-        endpoints, source = _from_service(experiment, jar, root.resolve())
-    else:
-        endpoints, source = _from_document(experiment, root.resolve(), openapi), _path_from(openapi, out.parent)
-    described = FileService(
-        _path_from(str(jar), out.parent),
-        options.variable_names(env or []),
-        _path_from(str(env_file), out.parent) if env_file else None,
-        database,
-    )
+    with Progress(console, f"starting {jar.name}") as progress:
+        console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
+        if openapi is None:
+            endpoints, source = _from_service(experiment, jar, root.resolve(), progress)
+        else:
+            endpoints = _from_document(experiment, root.resolve(), openapi, progress)
+            source = _path_from(openapi, out.parent)
+    file_of_env = _path_from(str(env_file), out.parent) if env_file else None
+    described = FileService(_path_from(str(jar), out.parent), variables, file_of_env, database)
     _write(out, described, endpoints, source)
 
 
-def _from_service(experiment: Experiment, jar: Path, root: Path) -> tuple[list[Endpoint], str]:
+def _from_service(experiment: Experiment, jar: Path, root: Path, progress: Progress) -> tuple[list[Endpoint], str]:
     """Returns the requests that the started service tells, tried once, and where it tells them."""
     with _started(experiment, root, "; or name its document: --openapi FILE") as variant:
         endpoints, source = discovery.discover(variant, inspection.inspect(jar))
-        return [discovery.try_once(variant, endpoint) for endpoint in endpoints], source
+        return discovery.try_each(variant, endpoints, progress.show), source
 
 
-def _from_document(experiment: Experiment, root: Path, openapi: str) -> list[Endpoint]:
+def _from_document(experiment: Experiment, root: Path, openapi: str, progress: Progress) -> list[Endpoint]:
     """Returns the requests of a document, tried once where the service starts. BadInput where it has none."""
     endpoints = from_openapi(discovery.read_openapi(openapi))
     if not endpoints:
         raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
     try:
         with _started(experiment, root, "") as variant:
-            return [discovery.try_once(variant, endpoint) for endpoint in endpoints]
+            return discovery.try_each(variant, endpoints, progress.show)
     except (BadInput, PrerequisiteMissing) as error:
         fix = f" ({error.fix})" if error.fix else ""
         console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)
@@ -83,7 +96,6 @@ def _from_document(experiment: Experiment, root: Path, openapi: str) -> list[End
 
 def _started(experiment: Experiment, root: Path, otherwise: str) -> AbstractContextManager[VariantProcess]:
     """Starts the service, with its actuator's mappings exposed."""
-    console.print(f"starting {experiment.name}, which gets each of its requests once", highlight=False)
     exposed = experiment.model_copy(update={"settings": {**experiment.settings, **discovery.EXPOSED}})
     return started(exposed, root, otherwise)
 

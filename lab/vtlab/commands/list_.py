@@ -6,14 +6,28 @@ from rich.console import Console
 from rich.table import Table
 
 from vtlab import shipped
+from vtlab.commands.output import console
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files, normalised
 from vtlab.model.load import ClosedLoad
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.runs import estimates
 
+EXAMPLES = """\
+vtlab list
+vtlab list --help
+"""
+
 
 def list_() -> None:
-    """List the experiments."""
+    """List the experiments that come with vtlab."""
+    with Progress(console, "asking k6 how long the blocks take"):
+        table = _table()
+    Console().print(table)
+
+
+def _table() -> Table:
+    """Makes a row of each experiment."""
     table = Table(box=None, pad_edge=False)
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
@@ -25,4 +39,4 @@ def list_() -> None:
         seconds = estimates.block_seconds(shipped.ROOT / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)
-    Console().print(table)
+    return table

@@ -1,4 +1,4 @@
-"""``vtlab normalise``: an experiment as k6 reads it."""
+"""``vtlab lab normalise``: an experiment as k6 reads it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import typer
 from vtlab.model import experiment_files, normalised
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 
+EXAMPLES = """\
+vtlab lab normalise blocking
+vtlab lab normalise vtlab.yaml
+"""
 
-def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
-    """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
+
+def normalise(name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Name (vtlab list) or file.")]) -> None:
+    """Print an experiment as k6 reads it.
+
+    Fills every default in, and writes durations in milliseconds.
+    """
     print(normalised.as_json(experiment_files.load(name, EXPERIMENTS)), end="")

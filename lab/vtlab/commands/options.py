@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
 from vtlab.analysis.statistics import stopping_rule
+from vtlab.commands.help_pages import CLUSTER, RESULTS, SERVICE, STOP
 from vtlab.errors import BadInput
 from vtlab.host import variables
 from vtlab.model import short_variants, units
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.draft import Option
-from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import DiagnosisMode
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
@@ -22,78 +24,236 @@ from vtlab.targets.kubernetes.copies import reference
 
 #: Where the results directories go, if nothing else is named.
 ROOT = Path("results")
-Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
-BLOCKS = f"A fixed number of blocks; below {FULL_RUN} is a quick look."
-EnvFile = Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")]
-Blocks = Annotated[int, typer.Option("--blocks", help=BLOCKS)]
-Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
-NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
-To = Annotated[str, typer.Option("--target", help="local (this machine) or kubernetes.")]
-Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig; the current one if not given.")]
-Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart, or your Deployment, is installed.")]
-Release = Annotated[str, typer.Option("--release", help="The name that helm install was given.")]
+#: A value that commands share: ``metavar`` is what the help calls it.
+Results = Annotated[
+    Path, typer.Option("--results", metavar="DIR", help="Folder of the results directories.", rich_help_panel=RESULTS)
+]
+Asserts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--assert",
+        metavar="TEXT",
+        help="Exit 1 unless it holds, as 'capacity(virtual/platform) >= 1.5'. Repeatable.",
+        rich_help_panel=RESULTS,
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print verdict.json, of each run in turn; progress goes to stderr.", rich_help_panel=RESULTS
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print the verdict and errors only.", rich_help_panel=RESULTS)
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Draws the order of the variants in each block. [default: random]",
+        rich_help_panel=RESULTS,
+    ),
+]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variant",
+        metavar="VARIANT",
+        help=f"Add a variant: {short_variants.KINDS}. Repeatable.",
+        rich_help_panel=SERVICE,
+    ),
+]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME[=VALUE]",
+        help="Variable for the service; no record keeps its value. Repeatable.",
+        rich_help_panel=SERVICE,
+    ),
+]
+EnvFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--env-file", metavar="FILE", help="Lines NAME=VALUE, variables for the service.", rich_help_panel=SERVICE
+    ),
+]
+JvmFlags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--jvm", metavar="FLAG", help="JVM flag of production, as --jvm=-Xmx512m. Repeatable.", rich_help_panel=SERVICE
+    ),
+]
+Jdk = Annotated[
+    str | None,
+    typer.Option(
+        "--java",
+        metavar="JDK",
+        help="Major version or directory of a JDK. [default: JAVA_HOME, else the newest]",
+        rich_help_panel=SERVICE,
+    ),
+]
+NoLimit = Annotated[
+    bool,
+    typer.Option(
+        "--no-cpu-limit",
+        help="Measure without a CPU limit, where this machine cannot set one.",
+        rich_help_panel=SERVICE,
+    ),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="SHARE",
+        help=f"Wanted precision of the ratio. [default: ±{stopping_rule.PRECISION:.0%}]",
+        rich_help_panel=STOP,
+    ),
+]
+Blocks = Annotated[
+    int | None,
+    typer.Option(
+        "--blocks",
+        metavar="N",
+        help=f"Measure exactly N blocks; fewer than {FULL_RUN} are a quick look."
+        f" [default: 2 to {stopping_rule.LOOKS[-1]}, until the verdict is settled]",
+        rich_help_panel=STOP,
+    ),
+]
+Deployment = Annotated[
+    str | None,
+    typer.Option(
+        "--deployment",
+        metavar="NAME",
+        help="Measure copies of this Deployment; implies --target kubernetes.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="local (this machine) or kubernetes. [default: local]",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig. [default: the current one]",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Namespace = Annotated[
+    str,
+    typer.Option(
+        "--namespace", metavar="NAME", help="Namespace of the chart or the Deployment.", rich_help_panel=CLUSTER
+    ),
+]
+Release = Annotated[
+    str, typer.Option("--release", metavar="NAME", help="Name given to helm install.", rich_help_panel=CLUSTER)
+]
 PrometheusUrl = Annotated[
     str | None,
-    typer.Option("--prometheus", metavar="URL", help=f"Of copies in a cluster, if not {reference.PROMETHEUS}."),
+    typer.Option(
+        "--prometheus",
+        metavar="URL",
+        help=f"Prometheus for copies of a service. [default: {reference.PROMETHEUS}]",
+        rich_help_panel=CLUSTER,
+    ),
 ]
 AgentImage = Annotated[
-    str | None, typer.Option("--agent-image", help="Of copies in a cluster: has the agent; the chart's image if none.")
+    str | None,
+    typer.Option(
+        "--agent-image",
+        metavar="IMAGE",
+        help="Image that contains the agent, for copies. [default: the chart's]",
+        rich_help_panel=CLUSTER,
+    ),
 ]
 K6Image = Annotated[
-    str | None, typer.Option("--k6-image", help="Of copies in a cluster: has k6; the chart's if not given.")
+    str | None,
+    typer.Option(
+        "--k6-image",
+        metavar="IMAGE",
+        help="Image that contains k6, for copies. [default: the chart's]",
+        rich_help_panel=CLUSTER,
+    ),
 ]
 MonitorLabels = Annotated[
     str,
-    typer.Option("--monitor-labels", metavar="NAME=VALUE,...", help="By which Prometheus selects ServiceMonitors."),
+    typer.Option(
+        "--monitor-labels",
+        metavar="LABELS",
+        help="NAME=VALUE,... by which Prometheus selects ServiceMonitors.",
+        rich_help_panel=CLUSTER,
+    ),
 ]
 
 
-def diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
+def thread_dumps(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
     """Parses the choice of thread dumps. BadInput for another word, and in a cluster, where vtlab may not run commands
     in a pod, for ``always``."""
     if text not in get_args(DiagnosisMode):
-        raise BadInput(f"--diagnosis {text}: no such choice", f"write {' or '.join(get_args(DiagnosisMode))}")
+        raise BadInput(f"--thread-dumps {text}: unknown choice", f"write {' or '.join(get_args(DiagnosisMode))}")
     if cluster and text == "always":
         raise BadInput(
-            "--diagnosis always is for this machine: in a cluster vtlab may not run commands in a pod",
+            "--thread-dumps always is for this machine: in a cluster vtlab may not run commands in a pod",
             "leave it out, or measure the service with --target local",
         )
     return cast(DiagnosisMode, text)
 
 
-def cluster_ref(target: str, context: str | None, namespace: str, release: str) -> ReleaseRef | None:
-    """Returns the cluster that the options name; None for this machine. BadInput for another target."""
-    if target not in ("local", "kubernetes"):
-        raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
-    return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
+@dataclass(frozen=True)
+class Place:
+    """Options that say where vtlab measures. None and empty: not given."""
 
+    target: str | None
+    context: str | None
+    namespace: str
+    release: str = ""
+    #: The Deployment whose copies are measured.
+    deployment: str | None = None
+    #: Whether the file's service runs in a cluster only.
+    is_implied: bool = False
 
-def implied_target(target: str, experiments: Sequence[Experiment]) -> str:
-    """Returns the target of these experiments: a cluster, where nothing else can start their services."""
-    return "kubernetes" if all(experiment.needs_cluster for experiment in experiments) else target
+    def cluster(self) -> ReleaseRef | None:
+        """Returns the cluster that the options name; None for this machine. BadInput for another target."""
+        if self.target not in (None, "local", "kubernetes"):
+            raise BadInput(f"--target {self.target}: unknown target", "write local or kubernetes")
+        if self.deployment and self.target == "local":
+            raise BadInput("--deployment is in a cluster, --target local is this machine", "leave out --target")
+        is_implied = self.is_implied and self.target is None
+        if not (self.deployment or is_implied or self.target == "kubernetes"):
+            return None
+        return ReleaseRef(self.context, self.namespace, self.release)
 
 
 def absolute(path: Path | None) -> str | None:
-    """Returns a path of a call as text: what it is written into has a folder of its own."""
+    """Returns a path of a call as text: relative paths in a file start at another folder."""
     return None if path is None else str(path.absolute())
 
 
-def variant_option(name: str, variants: Sequence[str] | None) -> Option:
-    """Returns the option that adds variants, whose jars lie where the call is made."""
-    return Option(name, "variants", [short_variants.absolute(text, Path.cwd()) for text in variants or []])
+def variant_option(variants: Sequence[str] | None) -> Option:
+    """Returns the option that adds variants, whose jars are relative to the folder of the call."""
+    return Option("--variant", "variants", [short_variants.absolute(text, Path.cwd()) for text in variants or []])
 
 
-def load_options(users: int | None, rate: float | None, think: str | None) -> list[Option]:
-    """Returns the options of a load. Where one load is named alone the other load of a file does not hold. BadInput for
-    a think time without users."""
-    if think is not None and rate is not None:
-        raise BadInput("--think with --rate: an arrival waits for no answer", "leave one of them out")
+def load_options(users: int | None, rate: float | None, think_time: str | None) -> list[Option]:
+    """Returns the options of a load. Where a call names one load alone it replaces the other load of a file. BadInput
+    for a think time without users."""
+    if think_time is not None and rate is not None:
+        raise BadInput("--think-time with --rate: an arrival waits for no answer", "leave one of them out")
     only = [Option("--rate", "load.full", "none")] if users is None and rate is not None else []
     only += [Option("--users", "load.typical", "none")] if rate is None and users is not None else []
     return [
         *only,
         Option("--users", "load.full.users", users),
-        Option("--think", "load.full.think_time", think),
+        Option("--think-time", "load.full.think_time", think_time),
         Option("--rate", "load.typical.rate", rate),
     ]
 
@@ -113,27 +273,27 @@ def copying(prometheus: str | None, agent_image: str | None, k6_image: str | Non
     )
 
 
-def cpu_limits(text: str) -> list[float]:
-    """Parses CPU limits in cores, such as ``0.5,1``; none of an empty text."""
-    limits = []
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        try:
-            value = units.cores(part)
-        except ValueError as error:
-            raise BadInput(f"--cpu {text}: {error}", "write cores, such as --cpu 0.5,1") from None
-        if value < units.LEAST_CORES:
-            raise BadInput(
-                f"--cpu {text}: the kernel enforces no limit below {units.LEAST_CORES:g}", "choose a higher one"
-            )
-        limits.append(value)
-    if text and not limits:
-        raise BadInput(f"--cpu '{text}' names no limit", "write cores, such as --cpu 0.5,1")
-    return limits
+def cpu_limits(texts: Sequence[str]) -> list[float]:
+    """Parses CPU limits in cores, each ``0.5`` or ``1``."""
+    return [_cpu_limit(text) for text in texts]
+
+
+def _cpu_limit(text: str) -> float:
+    if "," in text:
+        each = " ".join(f"--cpu {part.strip()}" for part in text.split(",") if part.strip())
+        raise BadInput(f"--cpu {text}: more than one limit", f"repeat the option: {each or '--cpu 0.5 --cpu 1'}")
+    try:
+        value = units.cores(text)
+    except ValueError as error:
+        raise BadInput(f"--cpu {text}: {error}", "write cores, such as --cpu 0.5") from None
+    if value < units.LEAST_CORES:
+        raise BadInput(f"--cpu {text}: the kernel enforces no limit below {units.LEAST_CORES:g}", "choose a higher one")
+    return value
 
 
 def refuse_no_port(port: int) -> None:
     if not 1 <= port <= 65535:
-        raise BadInput(f"port {port}: there is no such port", "choose one from 1024 to 65535")
+        raise BadInput(f"port {port} does not exist", "choose one from 1024 to 65535")
 
 
 def precision(text: str | None, blocks: int | None) -> float:
@@ -152,30 +312,42 @@ def precision(text: str | None, blocks: int | None) -> float:
     return value
 
 
-def within(text: str | None, blocks: int | None) -> float | None:
+def max_time(text: str | None, blocks: int | None) -> float | None:
     """Parses a time such as ``8m`` into seconds. BadInput for anything else, and beside a fixed number of blocks."""
     if text is None:
         return None
-    _refuse_beside_blocks("--within", blocks)
+    _refuse_beside_blocks("--max-time", blocks)
     try:
         seconds = units.seconds(text)
     except ValueError as error:
-        raise BadInput(f"--within: {error}", "write a time, such as --within 8m") from None
+        raise BadInput(f"--max-time: {error}", "write a time, such as --max-time 8m") from None
     if not seconds:
-        raise BadInput(f"--within {text}: no time at all", "write a time, such as --within 8m")
+        raise BadInput(f"--max-time {text}: no time at all", "write a time, such as --max-time 8m")
     return seconds
 
 
 def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
     if blocks is not None:
-        raise BadInput(f"{option} with --blocks {blocks}: a fixed number ends a run alone", "leave out one of them")
+        raise BadInput(
+            f"{option} and --blocks {blocks} exclude each other: exactly {blocks} are measured", "leave out one of them"
+        )
 
 
-def run_options(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> Options:
+def run_options(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool = False) -> Options:
     """Returns the options that every measuring command has. BadInput without a block."""
     if blocks is not None and blocks < 1:
         raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {FULL_RUN}")
     return Options(blocks, seed, root.resolve(), no_cpu_limit)
+
+
+def jvm_flags(values: Sequence[str]) -> list[str]:
+    """Returns the values of ``--jvm``. BadInput for several flags in one value, which a JVM would take for one."""
+    for value in values:
+        if flags := re.fullmatch(r"(\S+)\s+(-[-XD]\S*)", value):
+            raise BadInput(
+                f"--jvm '{value}': more than one flag", f"repeat the option: --jvm={flags[1]} --jvm={flags[2]}"
+            )
+    return list(values)
 
 
 def variable_names(assignments: Sequence[str]) -> list[str]:

@@ -8,112 +8,156 @@ from typing import Annotated
 import typer
 
 from vtlab.commands import options
+from vtlab.commands.help_pages import CLUSTER, RESULTS, SERVICE, STOP
 from vtlab.commands.options import (
-    BLOCKS,
     ROOT,
     AgentImage,
+    Asserts,
+    Blocks,
     Context,
+    Json,
     K6Image,
     MonitorLabels,
     Namespace,
     NoLimit,
+    Precision,
     PrometheusUrl,
+    Quiet,
     Release,
     Results,
     Seed,
     To,
+    Variants,
 )
-from vtlab.commands.output import console
+from vtlab.commands.output import Output
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
+from vtlab.model import experiment_files
 from vtlab.planning import planned_runs
-from vtlab.planning.shipped_experiments import resolve
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
 from vtlab.runs.begin import begin_run, refuse_several_searches
 from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.release import reports_config_map
 
+EXAMPLES = """\
+vtlab run blocking --cpu 0.5 --cpu 1
+vtlab run vtlab.yaml --assert 'capacity(virtual/platform) >= 1.2' --json
+"""
+
 
 def run(
     experiments: Annotated[
-        list[str], typer.Argument(metavar="EXPERIMENT...", help="Names (vtlab list) or .json files.")
+        list[str],
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="Names (vtlab list) or files such as vtlab.yaml.",
+            autocompletion=lambda: experiment_files.names(EXPERIMENTS),
+        ),
     ],
-    cpu: Annotated[str, typer.Option("--cpu", help="CPU limits in cores, such as 0.5,1; each makes a run.")] = "",
-    blocks: Annotated[
-        int | None, typer.Option("--blocks", help=f"{BLOCKS} If none: until the verdict is settled, 2 to 12.")
+    cpu: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cpu",
+            metavar="CORES",
+            help="CPU limit; each makes a run of its own. Repeatable.",
+            rich_help_panel=SERVICE,
+        ),
     ] = None,
-    precision: Annotated[
-        str | None, typer.Option("--precision", help="Wanted half-width of the ratio's interval; 25% if none.")
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option("--within", help="Time for each run, such as 8m; what is not settled then is inconclusive."),
-    ] = None,
-    seed: Seed = None,
-    root: Results = ROOT,
+    more: Variants = None,
     no_cpu_limit: NoLimit = False,
-    demand: Annotated[
-        list[str] | None, typer.Option("--assert", help="Exit 1 unless it holds: 'throughput(virtual/platform) >= 1.2'")
+    max_time: Annotated[
+        str | None,
+        typer.Option("--max-time", metavar="TIME", help="Time budget of each run, such as 8m.", rich_help_panel=STOP),
     ] = None,
-    prometheus_port: Annotated[
-        int | None,
-        typer.Option("--prometheus-port", help="Let the run's Prometheus listen there, for dashboards; keep its data."),
-    ] = None,
+    precision: Precision = None,
+    blocks: Blocks = None,
     max_rejected: Annotated[
         int | None,
-        typer.Option("--max-rejected", help="Rejected blocks after which a run is given up; max(2, blocks/2) if none."),
+        typer.Option(
+            "--max-rejected",
+            metavar="N",
+            help="Give a run up after more than N rejected blocks. [default: half of the blocks, at least 2]",
+            rich_help_panel=STOP,
+        ),
     ] = None,
-    more: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="jar=PATH", help="One more variant: the first one, from another build's jar."),
-    ] = None,
-    diagnosis: Annotated[
-        str, typer.Option("--diagnosis", help="Thread dumps of variants: always, or of those that are unexplained.")
+    demand: Asserts = None,
+    as_json: Json = False,
+    is_quiet: Quiet = False,
+    root: Results = ROOT,
+    seed: Seed = None,
+    dumps: Annotated[
+        str,
+        typer.Option(
+            "--thread-dumps",
+            metavar="WHEN",
+            help="always, or unexplained: of variants whose limit nothing explains.",
+            rich_help_panel=RESULTS,
+        ),
     ] = "unexplained",
-    config_map: Annotated[
-        str | None,
-        typer.Option("--config-map", metavar="NAME", help="In a cluster: write the reports into this ConfigMap, too."),
+    prometheus_port: Annotated[
+        int | None,
+        typer.Option(
+            "--prometheus-port",
+            metavar="PORT",
+            help="Serve the metrics there during the run, for dashboards, and keep them.",
+            rich_help_panel=RESULTS,
+        ),
     ] = None,
-    target: To = "local",
+    target: To = None,
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
+    config_map: Annotated[
+        str | None,
+        typer.Option(
+            "--config-map", metavar="NAME", help="Write the reports into this ConfigMap, too.", rich_help_panel=CLUSTER
+        ),
+    ] = None,
     prometheus_url: PrometheusUrl = None,
     agent_image: AgentImage = None,
     k6_image: K6Image = None,
     monitor_labels: MonitorLabels = "",
 ) -> None:
-    """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
-    resolved = resolve(experiments, [options.variant_option("--with", more)])
-    cluster = options.cluster_ref(options.implied_target(target, resolved), context, namespace, release)
+    """Measure experiments or vtlab.yaml, block by block.
+
+    Runs both variants, on this machine or in a cluster, until the verdict is settled.
+    """
+    resolved = resolve(experiments, [options.variant_option(more)])
+    is_implied = all(experiment.needs_cluster for experiment in resolved)
+    cluster = options.Place(target, context, namespace, release, is_implied=is_implied).cluster()
     options.refuse_no_limit(cluster, no_cpu_limit)
     _refuse_wrong_place(cluster, prometheus_port, config_map)
     if max_rejected is not None and max_rejected < 0:
-        raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
-    dumps = options.diagnosis(diagnosis, cluster)
-    planned = planned_runs.runs(resolved, options.cpu_limits(cpu))
+        raise BadInput(f"--max-rejected {max_rejected}: must be 0 or more", "0 gives up at the first rejected block")
+    diagnosis = options.thread_dumps(dumps, cluster)
+    planned = planned_runs.runs(resolved, options.cpu_limits(cpu or []))
     refuse_several_searches(planned)
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         precision=options.precision(precision, blocks),
-        within=options.within(within, blocks),
+        within=options.max_time(max_time, blocks),
         cluster=cluster,
         copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
-        diagnosis=dumps,
+        diagnosis=diagnosis,
     )
-    if cluster and config_map:
-        reports_config_map.clear(cluster, config_map)
     label = "+".join(dict.fromkeys(run.experiment.name for run in planned))
-    is_searched = planned[0].experiment.is_searched
-    folder = begin_run(planned[0], call, console) if is_searched else create_runs(planned, call, label)
-    try:
-        measure_and_report(folder, root, console)
-    finally:
+    output = Output(is_quiet, as_json)
+    with Progress(output.progress) as progress:
         if cluster and config_map:
-            reports_config_map.fill(cluster, config_map, folder)
+            reports_config_map.clear(cluster, config_map)
+        is_searched = planned[0].experiment.is_searched
+        folder = begin_run(planned[0], call, progress) if is_searched else create_runs(planned, call, label)
+        try:
+            with output.concluding(folder):
+                measure_and_report(folder, root, progress)
+        finally:
+            if cluster and config_map:
+                reports_config_map.fill(cluster, config_map, folder)
 
 
 def _refuse_wrong_place(cluster: ReleaseRef | None, prometheus_port: int | None, config_map: str | None) -> None:

@@ -1,4 +1,4 @@
-"""``vtlab simulate``: how often verdicts are right, wrong or missing."""
+"""``vtlab lab simulate``: how often verdicts are right, wrong or missing."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from typing import Annotated
 import typer
 
 from vtlab.analysis.statistics import simulated_runs, simulation
+from vtlab.commands.output import console
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
+
+EXAMPLES = """\
+vtlab lab simulate --runs 100000
+vtlab lab simulate --sd 0.04
+"""
 
 
 def simulate(
-    runs: Annotated[int, typer.Option("--runs", help="Simulated runs in each row of the tables.")] = 20_000,
+    runs: Annotated[
+        int, typer.Option("--runs", metavar="N", help="Simulated runs in each row of the tables.")
+    ] = 20_000,
     sd: Annotated[
-        float, typer.Option("--sd", help="Per-block SD of the log ratio; vtlab aa prints yours.")
+        float, typer.Option("--sd", metavar="SD", help="Per-block SD of the log ratio; vtlab lab aa prints yours.")
     ] = simulation.SD,
 ) -> None:
-    """Show how often verdicts are right, wrong or missing: simulated runs, judged by the rules of a report."""
+    """Show how often verdicts are right, wrong or missing.
+
+    Simulates runs, and judges them by the rules of a report.
+    """
     if runs < 1:
         raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
-    for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
-        print(line, flush=True)
+    with Progress(console, "simulating runs"):
+        for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
+            print(line, flush=True)

@@ -1,4 +1,4 @@
-"""``vtlab tools``: k6 and Prometheus out of their images."""
+"""``vtlab lab tools``: k6 and Prometheus out of their images."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ import typer
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
 from vtlab.host import tool_images, tools
+from vtlab.measuring.progress import Progress
+
+EXAMPLES = """\
+vtlab lab tools docker
+vtlab lab tools podman
+"""
 
 
 def tools_(
-    engine: Annotated[str, typer.Argument(metavar="ENGINE", help=f"One of {', '.join(tool_images.ENGINES)}.")],
+    engine: Annotated[str, typer.Argument(metavar="ENGINE", help=f"{' or '.join(tool_images.ENGINES)}.")],
 ) -> None:
-    """Copy k6 and Prometheus out of their images, for a machine that has a container engine and not these programs."""
+    """Copy k6 and Prometheus out of their images.
+
+    Needs a container engine, for a machine without these programs.
+    """
     if engine not in tool_images.ENGINES:
-        raise BadInput(f"ENGINE is '{engine}'", f"it is one of {', '.join(tool_images.ENGINES)}")
-    for tool in tool_images.copy(engine, tools.copies()):
+        raise BadInput(f"lab tools: unknown engine '{engine}'", f"write {' or '.join(tool_images.ENGINES)}")
+    with Progress(console, "copying k6 and Prometheus out of their images"):
+        copies = tool_images.copy(engine, tools.copies())
+    for tool in copies:
         console.print(f"{tool.path}: {tool.version}", highlight=False, markup=False)

@@ -2,94 +2,144 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vtlab.commands import options, output
+from vtlab.commands import options
+from vtlab.commands.help_pages import LOAD, SERVICE, STOP
 from vtlab.commands.options import (
-    BLOCKS,
     ROOT,
     AgentImage,
+    Asserts,
+    Blocks,
     Context,
+    Deployment,
     EnvFile,
+    Jdk,
+    Json,
+    JvmFlags,
     K6Image,
     MonitorLabels,
     Namespace,
     NoLimit,
+    Precision,
     PrometheusUrl,
+    Quiet,
     Results,
     Seed,
     To,
+    Variables,
+    Variants,
 )
+from vtlab.commands.output import Output
+from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
+from vtlab.model import documents
 from vtlab.model.draft import Option
-from vtlab.model.short_variants import KINDS
+from vtlab.model.experiment import Experiment
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.planning.shipped_experiments import of_service
+from vtlab.planning.shipped_experiments import of_deployment, of_service
 from vtlab.runs.begin import begin_run
 from vtlab.runs.found_requests import with_found_requests
 from vtlab.runs.measure import measure_and_report
 
+#: Time budget of a call that names none.
+MAX_TIME = "8m"
+EXAMPLES = """\
+vtlab try app.jar "GET /orders/17" --cpu 2
+vtlab try --deployment shop --namespace shops "GET /orders/17"
+"""
+
 
 def try_(
     service: Annotated[
-        Path,
+        str | None,
         typer.Argument(
             metavar="SERVICE",
-            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init);"
-            " or the JSON file of a service.",
+            help="Spring Boot jar (3.2 or newer, on Tomcat or Jetty), or a file such as vtlab.yaml (vtlab init).",
         ),
-    ],
+    ] = None,
     requests: Annotated[
-        list[str] | None, typer.Argument(metavar="[REQUEST...]", help="Lines such as 'GET /orders/{id}'.")
+        list[str] | None, typer.Argument(metavar="REQUEST", help="Lines such as 'GET /orders/{id}'.")
     ] = None,
-    script: Annotated[Path | None, typer.Option("--k6", help="A k6 script, in place of requests.")] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option("--k6", metavar="FILE", help="k6 script, in place of requests.", rich_help_panel=LOAD),
+    ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="A CSV file: its columns are {names} in requests.")
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="CSV file; fills {names} in requests.", rich_help_panel=LOAD),
     ] = None,
-    users: Annotated[int | None, typer.Option("--users", help="So many users; vtlab searches if not given.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Arrivals per second, in place of users.")] = None,
+    users: Annotated[
+        int | None,
+        typer.Option("--users", metavar="N", help="Concurrent users. [default: search]", rich_help_panel=LOAD),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="N", help="Arrivals per second, in place of users.", rich_help_panel=LOAD),
+    ] = None,
     think: Annotated[
-        str | None, typer.Option("--think", help="Between two requests of a user: 500ms; none if not given.")
-    ] = None,
-    cpu: Annotated[float | None, typer.Option("--cpu", help="CPU limit of each variant, in cores; 1.")] = None,
-    memory: Annotated[str | None, typer.Option("--memory", help="Memory limit of each variant; 1Gi.")] = None,
-    jvm: Annotated[
-        list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
-    ] = None,
-    java: Annotated[
         str | None,
-        typer.Option("--java", help="A JDK: its major version, or its directory; JAVA_HOME, else the newest, if none."),
+        typer.Option(
+            "--think-time",
+            metavar="TIME",
+            help="Pause of a user between two requests, such as 500ms. [default: none]",
+            rich_help_panel=LOAD,
+        ),
     ] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
+    cpu: Annotated[
+        float | None,
+        typer.Option("--cpu", metavar="CORES", help="CPU limit of each variant. [default: 1]", rich_help_panel=SERVICE),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory", metavar="SIZE", help="Memory limit of each variant. [default: 1Gi]", rich_help_panel=SERVICE
+        ),
+    ] = None,
+    jvm: JvmFlags = None,
+    java: Jdk = None,
+    env: Variables = None,
     env_file: EnvFile = None,
-    between: Annotated[
-        str | None, typer.Option("--between", help="Before each trial: 'POST /test/reset', or a command.")
+    reset: Annotated[
+        str | None,
+        typer.Option(
+            "--reset",
+            metavar="ACTION",
+            help="Reset the service before each trial: 'POST /test/reset', or a command.",
+            rich_help_panel=SERVICE,
+        ),
     ] = None,
     database: Annotated[
-        bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
+        bool,
+        typer.Option(
+            "--database", help="Start a throwaway MariaDB, with a database for each variant.", rich_help_panel=SERVICE
+        ),
     ] = False,
-    more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {KINDS}.")
-    ] = None,
-    precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
-    within: Annotated[
-        str,
-        typer.Option("--within", help="Time for all of it; what is not settled then is said, with what was reached."),
-    ] = "8m",
-    blocks: Annotated[
-        int | None, typer.Option("--blocks", help=f"{BLOCKS} If none: until the verdict is settled, or the time over.")
-    ] = None,
-    seed: Seed = None,
-    root: Results = ROOT,
+    more: Variants = None,
     no_cpu_limit: NoLimit = False,
-    target: To = "local",
+    max_time: Annotated[
+        str | None,
+        typer.Option(
+            "--max-time",
+            metavar="TIME",
+            help=f"Time budget; reports progress if it runs out. [default: {MAX_TIME}]",
+            rich_help_panel=STOP,
+        ),
+    ] = None,
+    precision: Precision = None,
+    blocks: Blocks = None,
+    demand: Asserts = None,
+    as_json: Json = False,
+    is_quiet: Quiet = False,
+    root: Results = ROOT,
+    seed: Seed = None,
+    deployment: Deployment = None,
+    target: To = None,
     context: Context = None,
     namespace: Namespace = "lab",
     prometheus_url: PrometheusUrl = None,
@@ -97,37 +147,59 @@ def try_(
     k6_image: K6Image = None,
     monitor_labels: MonitorLabels = "",
 ) -> None:
-    """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
-    began = time.monotonic()
+    """Measure your service, and say what to do.
+
+    Searches a load, measures both variants block by block, and tells what virtual threads change and at what load.
+    """
     given = [
-        Option("REQUEST", "requests", requests or []),
         Option("--k6", "k6", options.absolute(script)),
         Option("--data", "data", options.absolute(data)),
         *options.load_options(users, rate, think),
         Option("--cpu", "limits.cpu", cpu),
         Option("--memory", "limits.memory", memory),
-        Option("--jvm", "service.jvm_flags", jvm or []),
+        Option("--jvm", "service.jvm_flags", options.jvm_flags(jvm or [])),
         Option("--java", "service.java", java if java is None or java.isdigit() else options.absolute(Path(java))),
         Option("--env", "service.env", options.variable_names(env or [])),
         Option("--env-file", "service.env_file", options.absolute(env_file)),
-        Option("--between", "reset", between),
+        Option("--reset", "reset", reset),
         Option("--database", "needs", ["database"] if database else []),
-        options.variant_option("--with", more),
+        options.variant_option(more),
     ]
-    experiment = of_service(service, given)
-    cluster = options.cluster_ref(options.implied_target(target, [experiment]), context, namespace, "")
-    options.refuse_no_limit(cluster, no_cpu_limit)
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
-        cluster=cluster,
         copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
+        asserts=demand or [],
         diagnosis="always",
+        precision=options.precision(precision, blocks),
+        within=options.max_time(max_time if blocks else max_time or MAX_TIME, blocks),
     )
-    if blocks is None:
-        run_options = replace(
-            run_options, precision=options.precision(precision, None), within=options.within(within, None)
+    experiment = _experiment(service, requests or [], deployment, given)
+    place = options.Place(target, context, namespace, deployment=deployment, is_implied=experiment.needs_cluster)
+    cluster = place.cluster()
+    options.refuse_no_limit(cluster, no_cpu_limit)
+    run_options = replace(run_options, cluster=cluster)
+    output = Output(is_quiet, as_json)
+    with Progress(output.progress) as progress:
+        if experiment.workload.is_empty and not cluster:
+            experiment = with_found_requests(experiment, run_options.root, progress)
+        folder = begin_run(PlannedRun(experiment.name, experiment), run_options, progress)
+        with output.concluding(folder):
+            measure_and_report(folder, run_options.root, progress)
+
+
+def _experiment(
+    service: str | None, requests: Sequence[str], deployment: str | None, given: Sequence[Option]
+) -> Experiment:
+    """Returns the experiment of a call. BadInput where it names no service, or two."""
+    if deployment is None:
+        if service is None:
+            raise BadInput("try: SERVICE is missing", f"write it, as in: {EXAMPLES.splitlines()[0]}")
+        return of_service(Path(service), [Option("REQUEST", "requests", list(requests)), *given])
+    if service and Path(service).suffix in (".jar", *documents.SUFFIXES):
+        raise BadInput(
+            f"try: {service} and --deployment {deployment} are two services",
+            "leave one of them out; a file can name the Deployment itself",
         )
-    if experiment.workload.is_empty and not cluster:
-        experiment = with_found_requests(experiment, run_options.root, output.console)
-    folder = begin_run(PlannedRun(experiment.name, experiment), run_options, output.console, began)
-    measure_and_report(folder, run_options.root, output.console)
+    # The first word is a request: there is no other service.
+    lines = [*([service] if service else []), *requests]
+    return of_deployment(deployment, [Option("REQUEST", "requests", lines), *given])

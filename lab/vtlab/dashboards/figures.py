@@ -101,7 +101,7 @@ def verdict(*, width: int) -> stat.Panel:
     blocks = queries.metric("blocks_so_far", "run")
     panel = Figures(
         "Verdict",
-        "That of vtlab's report: the ratio to the first variant. With ≥ or ≤ the load was the limit of one of them. A"
+        "The ratio to the first variant, as in vtlab's report. With ≥ or ≤ the load limited one of them. A"
         " single block, as by hand, has no verdict.",
         "suffix:×",
         [
@@ -128,7 +128,7 @@ def bottleneck(*, width: int) -> stat.Panel:
     """Shows what limits each variant."""
     panel = Figures(
         "What limits each variant",
-        "By vtlab's verdict: to be faster a variant needs more of it, and the figure is how closely throughput reaches"
+        "By vtlab's verdict: more of it would make the variant faster, and the figure is how closely throughput reaches"
         " its bound. 'unknown' means that nothing measured explains the throughput.",
         "percentunit",
         [Line(queries.published("vtlab_bottleneck_ratio"), "{{variant}}: {{bottleneck}}")],

@@ -19,7 +19,7 @@ STEP = "1s"
 OF_VARIANT = "/^({})([ :].*)?$/"
 
 NO_TRIAL = "no data because no trial of this run was measured in this time range"
-NO_VERDICT = "no verdict because vtlab has written none in this time range: it does at a run's end"
+NO_VERDICT = "no verdict because vtlab wrote none in this time range: it writes one at the end of a run"
 NO_SERIES = "no data because this variant was not scraped or not loaded in this time range"
 
 

@@ -23,7 +23,7 @@ _WARNINGS = (
 
 
 #: With the margin of a verdict.
-HOW_SURE = "How sure that is (differences up to 5 % do not count)"
+HOW_SURE = "Confidence (differences up to 5 % are too small to matter)"
 
 
 def dashboard() -> dict[str, Any]:
@@ -31,8 +31,8 @@ def dashboard() -> dict[str, Any]:
     return frame.build(
         "verdict",
         "Verdict",
-        "vtlab's verdict, what limits each variant, and the figures of each. All of them are those of vtlab's report,"
-        " written here at the run's end; before, and of a block by hand, there are plain figures of the measured"
+        "vtlab's verdict, the limit of each variant, and their figures. They are the figures of vtlab's report,"
+        " written at the end of the run. Before that, and for a block by hand, these are plain figures of the measured"
         " windows.",
         [
             verdict(width=12),
@@ -51,7 +51,7 @@ def dashboard() -> dict[str, Any]:
 def _limits() -> stat.Panel:
     return Figures(
         "Limits",
-        "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
+        "The limits of a variant, the largest if they differ. A comparison holds for these limits only.",
         "suffix: CPU",
         [
             Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
@@ -69,8 +69,8 @@ def _warnings() -> stat.Panel:
     return (
         Figures(
             "Warnings",
-            "Alerts of the lab that fired in this time range, for any run: then look at the load generator in the"
-            " dashboard Why, and at vtlab's validity checks, before trusting the figures.",
+            "Alerts of the lab that fired in this time range, for any run. If there are any, check the load generator"
+            " in the dashboard Why and vtlab's validity checks before trusting the figures.",
             "none",
             [Line(_WARNINGS, "{{warning}}")],
             width=5,
@@ -89,14 +89,14 @@ def _in_windows() -> list[timeseries.Panel]:
     return [
         OverTime(
             "Throughput in the measured windows",
-            "OK requests per second. In a window it should be level: if it still rises, the warm-up was too short.",
+            "OK requests per second. It should be level in a window: if it still rises, the warm-up was too short.",
             "reqps",
             [Line(queries.in_windows("throughput"))],
             height=8,
         ).panel(),
         OverTime(
             "Client latency, 99th percentile, in the measured windows",
-            "With the wait for a connection. What rises within a window is a queue that grows.",
+            "Includes the wait for a connection. A rise within a window means a growing queue.",
             "s",
             [Line(queries.in_windows("latency_p99"))],
             height=8,
@@ -116,8 +116,8 @@ def _interval() -> table.Panel:
     by_comparison = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
     return Table(
         HOW_SURE,
-        "The confidence interval of each ratio, as in the report, and the blocks of fresh JVMs that count. With fewer"
-        " than 6 blocks it is a quick look. The verdict is clear where the interval is beyond the margin.",
+        "The confidence interval of each ratio, as in the report, and the number of blocks that count. With fewer than"
+        " 6 blocks it is a quick look. The verdict is clear if the interval lies beyond the margin.",
         {"variant": "variant", "verdict": "verdict", "over": "over", "sign": " "},
         [
             column("ratio", "vtlab_comparison_ratio"),
@@ -139,8 +139,8 @@ def _figures_of_each() -> table.Panel:
 
     return Table(
         "Figures of each variant",
-        "Over all measured windows that count. Latency that is not settled does not fit the number of users, or still"
-        " grew. Memory compares at equal throughput only. Throttled: share of CPU periods in which the quota ran out.",
+        "Over all measured windows that count. Unsettled latency does not match the number of users, or still"
+        " grew. Compare memory at equal throughput only. Throttled: share of CPU periods in which the quota ran out.",
         {"variant": "variant"},
         [
             column("throughput", "reqps", "vtlab_throughput_rate", "throughput"),
@@ -166,7 +166,7 @@ def _ratios() -> table.Panel:
     # Where a variant fails there is a verdict, and no ratio.
     return Table(
         "Ratios to the first variant",
-        "By vtlab's verdict, with confidence intervals. A metric that does not compare in this run has no ratio.",
+        "By vtlab's verdict, with confidence intervals. A metric that cannot be compared in this run has no ratio.",
         {"metric": "metric", "variant": "variant", "over": "over", "sign": " "},
         [
             Column(name, "suffix:×", f"max by (metric, variant, over, sign) ({queries.published(published)})", 3)
@@ -189,15 +189,15 @@ def _with_warm_up() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "CPU per request over time",
-            "It falls while the JIT compiler works; where it is level the variant is warm.",
+            "It falls while the JIT compiler works; once it is level, the variant is warm.",
             "s",
             [Line(queries.metric("cpu_per_request"))],
             width=8,
         ).panel(),
         OverTime(
             "JIT compilation over time",
-            "Seconds per second that compiler threads work, on the same CPU limit. In the windows it should be low:"
-            " else the warm-up was too short.",
+            "Compiler time in seconds per second, under the same CPU limit. In the windows it should be low; if not,"
+            " the warm-up was too short.",
             "s",
             [Line(queries.metric("jit_seconds"))],
             width=8,

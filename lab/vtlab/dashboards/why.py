@@ -22,8 +22,8 @@ def dashboard() -> dict[str, Any]:
     return frame.build(
         "why",
         "Why",
-        "Which resource limits each variant, and where requests wait. Lines are those of the measured windows; the"
-        " warm-up is not in them.",
+        "Which resource limits each variant, and where requests wait. Lines show the measured windows, without the"
+        " warm-up.",
         [
             bottleneck(width=12),
             _parts(),
@@ -47,8 +47,8 @@ def dashboard() -> dict[str, Any]:
 def _parts() -> table.Panel:
     return Table(
         "Response time and its parts",
-        "What a client waits for its answer: before a thread has its request (queue), and what the request then takes"
-        " (service), where the server tells them. Means. Queue time is what too few threads cost.",
+        "The wait of a client for its answer: before a thread has its request (queue), and what the request then takes"
+        " (service), where the server tells them. Means. Queue time is the cost of too few threads.",
         {"variant": "variant"},
         [
             Column("response", "s", queries.latency_mean(), texts=[NOT_SETTLED]),
@@ -65,9 +65,9 @@ def _resources() -> table.Panel:
     return (
         Table(
             "Resources of $variants",
-            "By utilisation. Bound: capacity / service demand, the most throughput that the resource allows. Needed:"
-            " throughput × service demand. Red: the bound is reached; a load that is served is none. A run without a"
-            " verdict has plain utilisations.",
+            "By utilisation. Bound: capacity / service demand, the maximum throughput that the resource allows."
+            " Needed: throughput × service demand. Red: the bound is reached (not for a load that is fully served). A"
+            " run without a verdict has plain utilisations.",
             {"resource": "resource"},
             [
                 Column(
@@ -100,8 +100,8 @@ def _requests() -> list[timeseries.Panel]:
     return [
         OverTime(
             "Requests in flight",
-            "Those that clients wait for, and those of them that have a thread in the server (dashed). What lies"
-            " between is the queue. Of a closed load with a latency that has not settled no line is drawn.",
+            "Requests that clients wait for, and those with a server thread (dashed). The gap between them is the"
+            " queue. A closed load with unsettled latency has no line.",
             "none",
             [
                 Line(queries.in_flight_client(), "{{variant}} client"),
@@ -110,8 +110,8 @@ def _requests() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "Response time",
-            "What clients wait for an answer, and of that the queue time (dashed), before a thread has their"
-            " request, where the server tells the rest. Means.",
+            "The wait of clients for an answer, and its queue time (dashed), before a thread has their request, where"
+            " the server tells the rest. Means.",
             "s",
             [
                 Line(queries.in_windows("latency_mean"), "{{variant}} response"),
@@ -136,8 +136,8 @@ def _cpu() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "CPU periods throttled",
-            "Share of the CFS periods in which the quota ran out, as the process's cgroup says. Requests wait out"
-            " the rest of such a period.",
+            "Share of the CFS periods in which the quota ran out, by the process's cgroup. Requests wait for the rest"
+            " of such a period.",
             "percentunit",
             [Line(queries.in_windows("throttled_periods"))],
             width=8,
@@ -145,7 +145,7 @@ def _cpu() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "Time stopped by the CPU quota",
-            "Seconds per second, over all CPUs, that runnable threads were stopped. Throttled without much time"
+            "Seconds per second, over all CPUs, that runnable threads were stopped. Throttling with little time"
             " stopped costs little.",
             "suffix: s/s",
             [Line(queries.in_windows("throttled_seconds"))],
@@ -158,8 +158,8 @@ def _cpu() -> list[timeseries.Panel]:
 def _pinned() -> timeseries.Panel:
     return OverTime(
         "Carriers that pinned threads keep",
-        "Seconds per second that virtual threads kept their carriers while they waited, over all of them. As"
-        " much as there are carriers means that pinning is the bottleneck.",
+        "Seconds per second, over all virtual threads, that they kept their carriers while waiting. A value equal to"
+        " the number of carriers means that pinning is the bottleneck.",
         "none",
         [Line(queries.in_windows("pinned_seconds"))],
         maximum=1,
@@ -170,8 +170,8 @@ def _threads_and_memory() -> list[timeseries.Panel]:
     return [
         OverTime(
             "Platform threads",
-            "Under platform threads as many as requests in flight, up to Tomcat's maximum (dashed). Virtual threads"
-            " are not among them.",
+            "With platform threads, as many as requests in flight, up to Tomcat's maximum (dashed). Virtual threads"
+            " are not included.",
             "none",
             [
                 Line(queries.in_windows("threads")),
@@ -202,7 +202,7 @@ def _places() -> table.Panel:
     )
     return Table(
         "Where they were pinned",
-        "The line of code that waited while it kept its carrier, in the measured windows: before JDK 24 synchronized"
+        "The line of code that waited while it kept its carrier, in the measured windows. Before JDK 24 synchronized"
         " pins, too. A carrier that waits runs no other thread.",
         {"variant": "variant", "place": "class and line"},
         [Column("pinnings/s", "none", f"{pinned} or on () {none}", 1)],
@@ -217,14 +217,14 @@ def _places() -> table.Panel:
 def _load_generator() -> table.Panel:
     by_variant = "max by (namespace, variant)"
     return Table(
-        "Load asked for, and what the load generator made of it",
-        "Users were asked for, or arrivals per second under open load. Late: how much later than due k6 sent a request,"
-        " the most; beyond tens of milliseconds it is short of CPU. Dropped: arrivals that it could not send.",
+        "Planned load, and what the load generator sent",
+        "Planned: users, or arrivals per second under open load. Late: the largest delay of a request in k6; beyond"
+        " tens of milliseconds k6 lacks CPU. Dropped: arrivals that it could not send.",
         {"variant": "variant"},
         [
             Column("users, or arrivals/s", "none", f"{by_variant} (last_over_time(({queries.LOAD})[$__range:10s]))", 0),
             Column("answered OK", "reqps", f"{by_variant} ({queries.metric('throughput', 'run')})"),
-            Column("late, the most", "s", f"{by_variant} ({queries.metric('late', 'run')})"),
+            Column("late, maximum", "s", f"{by_variant} ({queries.metric('late', 'run')})"),
             Column("dropped", "percentunit", f"{by_variant} ({queries.metric('dropped_ratio', 'run')})", 1),
         ],
         sort="variant",

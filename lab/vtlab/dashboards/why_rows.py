@@ -12,8 +12,8 @@ from vtlab.dashboards.over_time import OverTime
 from vtlab.dashboards.parts import Line
 
 _NO_CADVISOR = (
-    "no data because no cAdvisor was scraped: outside Kubernetes vtlab itself judges the load generator, by the"
-    " machine's idle time"
+    "no data because no cAdvisor was scraped: outside Kubernetes vtlab judges the load generator by the machine's idle"
+    " time"
 )
 
 
@@ -36,8 +36,8 @@ def closed() -> list[Part]:
 def _pool(pool: str, unit: str) -> timeseries.Panel:
     return OverTime(
         f"Pool: {unit}s in use, and waiting",
-        f"Each {unit} that a thread holds; threads that wait for one (dashed). A queue that stays means that the pool,"
-        " or what is behind it, is the bottleneck.",
+        f"Each {unit} that a thread holds; threads that wait for one (dashed). A lasting queue means that the pool, or"
+        " the server behind it, is the bottleneck.",
         "none",
         [
             Line(queries.metric(f"{pool}_active"), "{{variant}} in use"),
@@ -50,8 +50,8 @@ def _pool(pool: str, unit: str) -> timeseries.Panel:
 
 def _executor() -> timeseries.Panel:
     return OverTime(
-        "Executor threads at work, and tasks that wait",
-        "Threads of executors at work; tasks that wait in their queues (dashed).",
+        "Executor threads at work, and waiting tasks",
+        "Busy threads of executors; tasks that wait in their queues (dashed).",
         "none",
         [
             Line(queries.metric("executor_active"), "{{variant}} at work"),
@@ -65,19 +65,19 @@ def _connections() -> list[timeseries.Panel]:
     return [
         OverTime(
             "Clients beyond the server's connections",
-            "Requests whose connection the server has not accepted: above 0 connections are the bottleneck, and the"
-            " server's own figures do not show the wait.",
+            "Requests whose connection the server has not accepted: above 0, connections are the bottleneck, and the"
+            " server's figures do not show the wait.",
             "none",
             [Line(queries.metric("beyond_connections", "now"))],
             maximum=1,
         ).panel(),
         OverTime(
             "Wait for a connection",
-            "Means over all requests: for a connection in all, and TCP handshakes alone (dashed). Milliseconds mean"
-            " that connections are opened anew or not accepted.",
+            "Means over all requests: the whole wait for a connection, and TCP handshakes alone (dashed). Milliseconds"
+            " mean that connections are reopened or not accepted.",
             "s",
             [
-                Line(queries.metric("blocked", "now"), "{{variant}} in all"),
+                Line(queries.metric("blocked", "now"), "{{variant}} total"),
                 Line(queries.metric("connecting", "now"), "{{variant}} handshakes", dashed=True),
             ],
         ).panel(),
@@ -88,8 +88,8 @@ def _carriers() -> list[timeseries.Panel]:
     return [
         OverTime(
             "Virtual threads mounted and queued",
-            "Mounted ones run on a carrier, queued ones (dashed) are ready and wait for one: a queue that stays means"
-            " that carriers, or the CPU below them, are short. Those that wait for I/O are neither.",
+            "Mounted threads run on a carrier; queued threads (dashed) are ready and wait for a carrier. A lasting"
+            " queue means that carriers, or their CPU, are short. Threads that wait for I/O are neither.",
             "none",
             [
                 Line(queries.metric("virtual_mounted"), "{{variant}} mounted"),
@@ -98,12 +98,12 @@ def _carriers() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "Carriers",
-            "Carriers alive, and how many the scheduler aims at (dashed). More alive than aimed at means that it makes"
-            " up for pinned or blocked ones.",
+            "Live carriers, and the target of the scheduler (dashed). More than the target means that it compensates"
+            " for pinned or blocked carriers.",
             "none",
             [
                 Line(queries.metric("carriers_alive"), "{{variant}} alive"),
-                Line(queries.metric("carriers"), "{{variant}} aimed at", dashed=True),
+                Line(queries.metric("carriers"), "{{variant}} target", dashed=True),
             ],
             decimals=0,
         ).panel(),
@@ -112,13 +112,13 @@ def _carriers() -> list[timeseries.Panel]:
 
 def _arrivals() -> timeseries.Panel:
     return OverTime(
-        "Requests sent and arrivals asked for",
-        "Under open load the sent ones (solid) must follow what was asked for (dashed); under closed load there is no"
-        " such rate, and they follow the answers.",
+        "Requests sent and arrivals planned",
+        "Under open load the sent requests (solid) must follow the planned arrivals (dashed). Under closed load no"
+        " rate is planned, and requests follow the answers.",
         "reqps",
         [
             Line(queries.metric("started"), "{{variant}} sent"),
-            Line(queries.metric("arrivals", "now"), "{{variant}} asked for", dashed=True),
+            Line(queries.metric("arrivals", "now"), "{{variant}} planned", dashed=True),
         ],
         width=24,
     ).panel()
@@ -128,8 +128,8 @@ def _utilisation() -> timeseries.Panel:
     return (
         OverTime(
             "Utilisation over time: $variants",
-            "Plain utilisations while trials are measured, 100 % where a resource is at its limit. Which of those is"
-            " the bottleneck is for the verdict: one that is short makes others look busy.",
+            "Plain utilisations while trials are measured, 100 % where a resource is at its limit. Only the verdict"
+            " says which of them is the bottleneck: a short resource makes others look busy.",
             "percentunit",
             [Line(queries.metric("utilization", "now"), "{{resource}}")],
             width=24,
@@ -147,14 +147,14 @@ def _collections() -> list[timeseries.Panel]:
     return [
         OverTime(
             "Time in garbage collection",
-            "Share of the time in which the JVM paused and served no request. Under 5 % it explains no difference.",
+            "Share of the time in which the JVM paused and served no request. Below 5 % it explains no difference.",
             "percentunit",
             [Line(queries.metric("gc_share"))],
             maximum=0.05,
         ).panel(),
         OverTime(
             "Heap allocated per request",
-            "As the collections of a minute find it: more allocation, more collections. The stacks of virtual threads"
+            "By the collections of the last minute: more allocation, more collections. The stacks of virtual threads"
             " are on the heap.",
             "bytes",
             [Line(queries.metric("allocated_per_request"), step="15s")],
@@ -166,8 +166,8 @@ def _states() -> timeseries.Panel:
     return (
         OverTime(
             "Platform threads by state: $variants",
-            "Timed waiting and waiting threads wait for work, a timer or I/O; many runnable ones on few CPUs wait for"
-            " the CPU; blocked ones wait for a lock, which should not last.",
+            "Timed waiting and waiting threads wait for work, a timer or I/O. Many runnable threads on few CPUs wait"
+            " for the CPU. Blocked threads wait for a lock, which should not last.",
             "none",
             [Line(queries.metric("threads_by_state", "now"), "{{state}}")],
             width=24,
@@ -186,7 +186,7 @@ def _kubernetes() -> list[timeseries.Panel]:
     return [
         OverTime(
             "CPU periods throttled, by cAdvisor",
-            "Share of the CFS periods in which the variant's quota ran out, as the kubelet's cAdvisor says.",
+            "Share of the CFS periods in which the variant's quota ran out, by the kubelet's cAdvisor.",
             "percentunit",
             [Line(queries.CADVISOR_THROTTLED)],
             width=8,
@@ -195,8 +195,8 @@ def _kubernetes() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "CPU of the load generator",
-            "CPU that k6's pods use, by the kubelet's cAdvisor: about 0.14 ms per request. One CPU is gone at 7,000"
-            " requests per second.",
+            "CPU that k6's pods use, by the kubelet's cAdvisor: about 0.14 ms per request. 7,000 requests per second"
+            " use up one CPU.",
             "suffix: CPU",
             [Line(queries.K6_CPU, "k6")],
             width=8,
@@ -205,8 +205,8 @@ def _kubernetes() -> list[timeseries.Panel]:
         ).panel(),
         OverTime(
             "Throttling of the load generator",
-            "Share of the CFS periods in which k6's quota ran out. Above 5 % (dashed) it measures itself: the block is"
-            " rejected.",
+            "Share of the CFS periods in which k6's quota ran out. Above 5 % (dashed) k6 measures itself, and the"
+            " block is rejected.",
             "percentunit",
             [Line(queries.K6_THROTTLED, "k6")],
             width=8,

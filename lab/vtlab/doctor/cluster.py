@@ -51,13 +51,13 @@ def _check_release(cluster: Cluster, service: Service, experiments: Sequence[Exp
     if "get apps/deployments" not in missing:
         checks.append(check("the lab", lambda: _deployments(cluster)))
     if "list batch/cronjobs" in missing:
-        unknown = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
+        unknown = "unknown without the right to list batch/cronjobs, which name the Prometheus that k6 pushes to"
         return [*checks, Prerequisite("Prometheus", unknown, runner)]
     if "get apps/deployments" not in missing:
         checks.append(_experiments(cluster, service, experiments))
     remote_write = cluster_prometheus.remote_write(cluster)
     if not remote_write:
-        pushes_nowhere = "no CronJob names where k6 pushes to"
+        pushes_nowhere = "no CronJob names the Prometheus that k6 pushes to"
         return [*checks, Prerequisite("Prometheus", pushes_nowhere, "helm upgrade, monitoring.enabled")]
     return [*checks, _prometheus(cluster, remote_write, _ROLE.format(role=f"{ref.name}-runner-{ref.namespace}"))]
 
@@ -116,4 +116,4 @@ def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Exper
             names.append(experiment.name)
     others = len(names) < len(experiments)
     text = f"the release is set up for {', '.join(names) or 'none'}"
-    return Prerequisite("experiments", text + ("; for any other vtlab run says what to set" if others else ""))
+    return Prerequisite("experiments", text + ("; for others, vtlab run says what to set" if others else ""))

@@ -100,7 +100,7 @@ def _room(root: Path) -> Prerequisite:
 
 def _idle(root: Path) -> str:
     process_ledger.refuse_if_busy(root)
-    return "nothing else is measured here"
+    return "no other vtlab measures here"
 
 
 def _program(name: str, commands: list[str], fix: str, purpose: str) -> Prerequisite:

@@ -75,7 +75,7 @@ def rest(pid: int, jar: Path) -> None:
     until = time.monotonic() + _STOPPING
     while _SAMPLER in (jcmd.order(pid, ["Thread.print"]) or _SAMPLER):
         if time.monotonic() > until:
-            raise LabError(f"the agent in process {pid} did not stop", "build it anew: make setup")
+            raise LabError(f"the agent in process {pid} did not stop", "build it again: make setup")
         time.sleep(0.1)
 
 
@@ -83,8 +83,8 @@ def _load(pid: int, jar: Path, options: str) -> None:
     answer = jcmd.order(pid, ["JVMTI.agent_load", str(jar), f'"{options}"'])
     if answer is None or "return code: 0" not in answer:
         raise LabError(
-            f"the JVM of process {pid} did not take the agent: {' '.join((answer or 'no answer to jcmd').split())}",
-            "see what it says on stderr; it must be a JDK 21 or newer with jcmd, of the same user",
+            f"the JVM of process {pid} did not load the agent: {' '.join((answer or 'no answer to jcmd').split())}",
+            "see its stderr; it must be a JDK 21 or newer with jcmd, run by the same user",
         )
 
 
@@ -96,7 +96,7 @@ def page(port: int) -> str:
         return connection.getresponse().read().decode()
     except (OSError, http.client.HTTPException) as error:
         raise LabError(
-            f"the agent does not answer on port {port}: {error}", "see what the service's JVM says on stderr"
+            f"the agent does not answer on port {port}: {error}", "see the stderr of the service's JVM"
         ) from None
     finally:
         connection.close()

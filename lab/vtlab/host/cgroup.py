@@ -26,7 +26,7 @@ PERIOD = 100_000
 PARENT = "vtlab"
 NO_LIMIT = (
     "run as root, or under a systemd that delegates cpu and memory to you;"
-    " or anew without a limit: vtlab run … --no-cpu-limit"
+    " or start without a limit: vtlab run … --no-cpu-limit"
 )
 
 
@@ -54,7 +54,7 @@ class Cgroup(ABC):
             group.remove()
             if error.errno == errno.ENOSPC:
                 raise
-            raise PrerequisiteMissing(f"cannot set a CPU limit by control groups: {error}", NO_LIMIT) from error
+            raise PrerequisiteMissing(f"cannot set a CPU limit with control groups: {error}", NO_LIMIT) from error
         return group
 
     @staticmethod

@@ -11,7 +11,7 @@ def refuse_other_than_linux() -> None:
     """Raises PrerequisiteMissing on anything but Linux, for processes on this machine."""
     if sys.platform != "linux":
         raise PrerequisiteMissing(
-            "vtlab measures on its own machine only where that is Linux: for CPU limits by control groups, and to end"
-            " what it started",
+            "vtlab measures on its own machine only if that is Linux: it needs control groups, for CPU limits and"
+            " to end its processes",
             "measure in a cluster (--target kubernetes), on Linux, or in a Linux virtual machine",
         )

@@ -41,7 +41,7 @@ def require_free(port: int, user: str) -> None:
             pid = listening_pid(port)
             by = f" by the process {pid}" if pid else ""
             raise PrerequisiteMissing(
-                f"port {port}, asked for by {user}, is taken{by}", "choose another port, or end that process"
+                f"port {port} for {user} is already in use{by}", "choose another port, or end that process"
             ) from None
 
 

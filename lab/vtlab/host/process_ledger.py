@@ -149,7 +149,7 @@ def refuse_if_busy(root: Path) -> None:
         owner = _owner(path)
         if owner and owner.pid != os.getpid() and owner.alive():
             raise PrerequisiteMissing(
-                f"another vtlab is measuring into {root} (pid {owner.pid}); two disturb each other",
+                f"another vtlab is measuring into {root} (pid {owner.pid}); two runs disturb each other",
                 f"wait for it to end, or end it: kill {owner.pid}",
             )
 

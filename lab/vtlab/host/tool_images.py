@@ -79,7 +79,7 @@ def _container(engine: str, image: ToolImage) -> Iterator[str]:
     # The id is the last line of the engine's output, after the lines of a pull.
     name = _run(engine, image, "create", image.image).split()[-1:]
     if not name:
-        raise _failed(engine, image, "create", "it names no container")
+        raise _failed(engine, image, "create", "its output names no container")
     try:
         yield name[0]
     finally:
@@ -95,4 +95,4 @@ def _run(engine: str, image: ToolImage, *words: str) -> str:
 
 def _failed(engine: str, image: ToolImage, problem: str, why: str) -> PrerequisiteMissing:
     name = Path(engine).name
-    return PrerequisiteMissing(f"{name} {problem} of {image.image}: {why}", f"see what {name} says, or {_BY_HAND}")
+    return PrerequisiteMissing(f"{name} {problem} of {image.image}: {why}", f"see the output of {name}, or {_BY_HAND}")

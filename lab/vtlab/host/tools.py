@@ -27,9 +27,7 @@ PROMETHEUS = (3, 0)
 SETUP = "make setup"
 #: The environment variables that name the user's own database, and the advice about them.
 DATABASE_URL, DATABASE_USER, DATABASE_PASSWORD = "VTLAB_DATABASE_URL", "VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"
-OWN_DATABASE = (
-    f"name a database of your own: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
-)
+OWN_DATABASE = f"use your database: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
 
 
 def in_checkout(text: str) -> str:
@@ -103,7 +101,7 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
         return _java_at(wanted, compiler)
     major = int(wanted) if wanted else None
     if major is not None and major < JAVA[0]:
-        raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", _java_fix(major))
+        raise PrerequisiteMissing(f"Java {wanted} is older than {JAVA[0]}", _java_fix(major))
     homes = java_homes() if places is None else list(places)
     candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
     suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
@@ -204,7 +202,7 @@ def find_mariadb() -> Tool:
         # The loader names the library that the machine lacks.
         raise PrerequisiteMissing(
             f"the database does not run here: {' '.join(output.split()) or path}",
-            f"install the library that it lacks, or {OWN_DATABASE}",
+            f"install the missing library, or {OWN_DATABASE}",
         )
     return Tool(path, match[1])
 
@@ -232,13 +230,13 @@ def _find(name: str, least: tuple[int, ...]) -> Tool:
         version = version_of(name, path)
         if version and _numbers(version) >= least:
             return Tool(path, version)
-        too_old.append(f"{path} is {version or 'of no known version'}")
+        too_old.append(f"{path} is {version or 'of an unknown version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
         f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]}, ')}on PATH and in {folders[-1]}"
         + (f" ({'; '.join(too_old)})" if too_old else ""),
         in_checkout(SETUP)
-        or f"install {name} {at_least} or newer, and put it on PATH; or copy it out of its image: vtlab tools docker",
+        or f"put {name} {at_least} or newer on PATH, or copy it out of its image: vtlab lab tools docker",
     )
 
 

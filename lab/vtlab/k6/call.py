@@ -139,7 +139,7 @@ def read_preflight(path: Path, log: str) -> dict[str, VariantPreflight]:
     try:
         return Preflight.model_validate_json(path.read_bytes()).preflight
     except (FileNotFoundError, ValidationError):
-        raise BlockFault(f"the pre-flight of k6 left no document: {log or 'it said nothing'}") from None
+        raise BlockFault(f"the pre-flight of k6 left no document: {log or 'no output'}") from None
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
@@ -190,10 +190,10 @@ def read_document(path: Path, log: str) -> K6Document:
     try:
         return K6Document.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise BlockFault(f"k6 left no document: {log or 'it said nothing'}") from None
+        raise BlockFault(f"k6 left no document: {log or 'no output'}") from None
     except ValidationError as error:
         wrong = validation.first_wrong_key(error, "the whole")
-        raise BlockFault(f"k6's document cannot be read ({wrong}): {log or 'it said nothing'}") from error
+        raise BlockFault(f"k6's document cannot be read ({wrong}): {log or 'no output'}") from error
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:

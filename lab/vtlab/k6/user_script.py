@@ -20,7 +20,7 @@ from vtlab.errors import BadInput
 
 #: Modules that vtlab cannot measure, and why.
 _REFUSED = {
-    "k6/browser": "a browser's work would be measured with the service",
+    "k6/browser": "the figures would include the work of a browser",
     "k6/websockets": "its iterations end by events",
     "k6/experimental/websockets": "its iterations end by events",
 }
@@ -64,7 +64,7 @@ class Script:
         bypassing = [module for module in self.modules if module in _BYPASSING_HTTP]
         if not bypassing:
             return []
-        return [f"requests by {', '.join(bypassing)} go where the script sends them: let it read __ENV.{BASE_URL}"]
+        return [f"requests by {', '.join(bypassing)} go to the address in the script: use __ENV.{BASE_URL} there"]
 
 
 def read(k6: Path, path: Path, environment: Mapping[str, str], folder: Path) -> Script:
@@ -104,15 +104,15 @@ def _run(command: Sequence[str], script: Path, environment: Mapping[str, str]) -
     extensions = sorted(set(re.findall(r"k6/x/[\w./-]+", done.stderr)))
     if extensions:
         raise BadInput(
-            f"{script} uses {', '.join(extensions)}: an extension, which k6 as vtlab starts it does not have",
+            f"{script} uses {', '.join(extensions)}: an extension, which vtlab's k6 does not have",
             "load the service without it",
         )
-    raise BadInput(f"k6 cannot read {script}: {message(done.stderr)}", "correct the script: k6 inspect shows the same")
+    raise BadInput(f"k6 cannot read {script}: {message(done.stderr)}", "correct it: k6 inspect shows the same")
 
 
 def cannot_run(log: str) -> BadInput:
     """Returns the error of a pre-flight that failed, from k6's output."""
-    return BadInput(f"k6 cannot run the workload: {message(log)}", "correct it, and see whether the service answers")
+    return BadInput(f"k6 cannot run the workload: {message(log)}", "correct it, and check that the service answers")
 
 
 def message(log: str) -> str:

@@ -186,7 +186,7 @@ class Attempt:
         if not all(warm_up.state.reached for warm_up in warm_ups):
             return False
         block.warmup, block.trials = cycles, []
-        state.say("the trials became faster, so they are warm-up, and are measured once more")
+        state.say("the trials became faster: they count as warm-up and run again")
         return True
 
     def _measure_trials(self, started: StartedBlock, may_end: bool) -> None:

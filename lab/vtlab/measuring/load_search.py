@@ -213,7 +213,7 @@ class LoadSearch:
         took = self._clock() - began - self._uncounted
         if self._disturbed(document.trials) and self._clock() + took < self._end():
             # What was in the way for a moment is no end of the load generator.
-            self._say(f"once more: {self._disturbed(document.trials)}")
+            self._say(f"again: {self._disturbed(document.trials)}")
             # Where that kills k6 there is what was disturbed, which ends the search.
             with contextlib.suppress(GeneratorFailed):
                 return self._load(LoadCall(trial_order=order, pacing=pacing))

@@ -199,7 +199,7 @@ class WarmUp:
             return
         overload = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
         length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
-        state.say(f"windows{length} show an overload from {units.percent(overload)} on")
+        state.say(f"windows{length} show an overload of {units.percent(overload)} or more")
 
     def _is_steady(self, variant: str) -> bool:
         warm_up = steady_state.warm_up_of(self._state.block, self._state.experiment, variant)

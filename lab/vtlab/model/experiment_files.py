@@ -17,7 +17,7 @@ from vtlab.model import documents, short_variants, validation, workload_files
 from vtlab.model.draft import Draft, Option
 from vtlab.model.experiment import MEMORY, Experiment
 from vtlab.model.load import DURATION, THINK_TIME, OpenLoad
-from vtlab.model.service import VARIABLE, Service
+from vtlab.model.service import DEPLOYMENT, VARIABLE, Service
 from vtlab.model.workload import Workload
 
 _FIX = f"{shipped.ROOT / documents.SCHEMA} has the keys and their ranges; vtlab init app.jar writes such a file"
@@ -54,6 +54,7 @@ _MOVED = {
 _FORMS = {
     DURATION: "not a duration: write it as 50ms, 5s or 1m",
     THINK_TIME: "not a duration: write it as 500ms, or exp(500ms) to draw it",
+    DEPLOYMENT: "not the name of a Deployment (kubectl get deployments)",
     MEMORY: "not a memory size: write it as 512Mi or 1Gi",
 }
 #: Keys of a service alone.
@@ -87,10 +88,9 @@ def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
         return of_document(documents.read(path), path, options)
 
 
-def of_jar(jar: Path, options: Iterable[Option]) -> Experiment:
-    """Returns the experiment of a call that names a jar alone."""
-    document = {"service": {"jar": jar.name, "directory": str(jar.parent.absolute())}}
-    return of_document(document, Path.cwd() / "call", options)
+def of_call(service: Mapping[str, str], options: Iterable[Option]) -> Experiment:
+    """Returns the experiment of a call that names no file but a service."""
+    return of_document({"service": service}, Path.cwd() / "call", options)
 
 
 def of_document(document: Any, source: Path, options: Iterable[Option] = ()) -> Experiment:

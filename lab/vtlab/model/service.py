@@ -18,6 +18,8 @@ Need = Literal["database", "downstream", "jdk21"]
 Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]
 #: In the environment of a companion: a database that a variant has alone.
 OWN_DATABASE = "{address}"
+#: Pattern of the name of a Deployment.
+DEPLOYMENT = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 #: Pattern of the name of an environment variable.
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
@@ -87,7 +89,7 @@ class Service(BaseModel):
     deployment: Annotated[
         str | None,
         Field(
-            pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+            pattern=DEPLOYMENT,
             description="a Deployment in a cluster; every variant is a copy of its pod template",
         ),
     ] = None

@@ -18,7 +18,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def kind(name: str) -> str:
-    """Returns the kind of a variant: its name, without the letter that ``vtlab aa`` adds (``platform-a``)."""
+    """Returns the kind of a variant: its name, without the letter that ``vtlab lab aa`` adds (``platform-a``)."""
     base, _, letter = name.rpartition("-")
     return base if letter in ("a", "b") and base in ENVIRONMENT else name
 

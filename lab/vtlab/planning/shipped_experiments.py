@@ -25,4 +25,10 @@ def of_service(service: Path, options: Iterable[Option]) -> Experiment:
     """Returns the experiment of a jar, or of a file, overridden by the options of a call and completed by the jar."""
     if service.suffix in documents.SUFFIXES:
         return resolve([str(service)], options)[0]
-    return services.complete(experiment_files.of_jar(service, options))
+    keys = {"jar": service.name, "directory": str(service.parent.absolute())}
+    return services.complete(experiment_files.of_call(keys, options))
+
+
+def of_deployment(name: str, options: Iterable[Option]) -> Experiment:
+    """Returns the experiment of a Deployment in a cluster (``--deployment``), with the options of the call."""
+    return experiment_files.of_call({}, [Option("--deployment", "service.deployment", name), *options])

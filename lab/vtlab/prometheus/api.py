@@ -110,7 +110,9 @@ class PrometheusApi:
         try:
             body = answer.json()
         except ValueError:
-            raise BlockFault(f"Prometheus at {self.url} answers with status {answer.status_code} and no JSON") from None
+            raise BlockFault(
+                f"Prometheus at {self.url} answers with status {answer.status_code} and not JSON"
+            ) from None
         if body.get("status") != "success":
             reason = f"{body.get('error', 'no reason given')}: {query.get('query', path)}"
             if answer.status_code == 400:

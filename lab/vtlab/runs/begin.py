@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-
-from vtlab.analysis import asserts
 from vtlab.errors import BadInput, Interrupted
 from vtlab.host import agent, operating_system
+from vtlab.measuring.progress import Progress
 from vtlab.planning import curve_to_load
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.remarks import remarks
 from vtlab.report.words import curve_sentences
-from vtlab.runs.create import Searched, create_runs, create_searched_run, prepare
+from vtlab.runs.create import Searched, create_runs, create_searched_run, prepare, refuse_unanswerable
 from vtlab.runs.load_curve import measure_curve
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
 from vtlab.services.resolve import resolve_service
-
-
-@dataclass(frozen=True)
-class _Call:
-    """One run that is to be measured, its options, and when the call began, by the monotonic clock."""
-
-    run: PlannedRun
-    options: Options
-    began: float
-    console: Console
 
 
 def refuse_several_searches(planned: list[PlannedRun]) -> None:
@@ -47,42 +33,41 @@ def refuse_several_searches(planned: list[PlannedRun]) -> None:
         )
 
 
-def begin_run(run: PlannedRun, options: Options, console: Console, began: float | None = None) -> Path:
-    """Creates the results directory of a run, after a search for its load where none is named; returns it. ``began``:
-    when the call began, by the monotonic clock; now if None."""
+def begin_run(run: PlannedRun, options: Options, progress: Progress) -> Path:
+    """Creates the results directory of a run, after a search for its load where none is named; returns it."""
+    progress.schedule.set_budget(options.within)
     experiment = run.experiment
     experiment.refuse_unmeasurable()
-    asserts.refuse_unknown([asserts.parse(text) for text in options.asserts], [experiment])
+    refuse_unanswerable(options, [experiment])
     if not options.cluster:
         operating_system.refuse_other_than_linux()
         if resolve_service(experiment).agent:
             agent.find()
     for remark in remarks(experiment):
-        console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
+        progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{run.name}"
     # The blocks are measured in the same cluster, whatever context is the current one by then.
     options = replace(options, cluster=options.cluster and options.cluster.with_context())
     with _nothing_kept(folder):
         if experiment.is_searched:
-            _create_searched(_Call(run, options, time.monotonic() if began is None else began, console), folder)
+            _create_searched(run, options, folder, progress)
         else:
             create_runs([run], options, run.name, folder)
     return folder
 
 
-def _create_searched(call: _Call, folder: Path) -> None:
+def _create_searched(run: PlannedRun, options: Options, folder: Path, progress: Progress) -> None:
     """Searches the load, and creates the run with it in the time that is left of the call."""
-    experiment, options = call.run.experiment, call.options
-    deadline = math.inf if options.within is None else call.began + options.within
+    experiment = run.experiment
     prepared = prepare(experiment, options)
     site = TargetSite.of_search(folder, prepared.cluster_ref, options, experiment.java_home)
-    curve = measure_curve(experiment, site, deadline, call.console)
+    curve = measure_curve(experiment, site, progress)
     for line in curve_sentences.lines(curve, experiment.variants):
-        call.console.print(line, highlight=False, soft_wrap=True)
+        progress.console.print(line, highlight=False, soft_wrap=True)
     if options.within is not None:
-        options = replace(options, within=max(0.0, deadline - time.monotonic()))
-    run = replace(call.run, experiment=curve_to_load.with_load(experiment, curve))
-    create_searched_run(run, options, Searched(folder, curve, prepared))
+        options = replace(options, within=progress.schedule.budget_left())
+    searched = replace(run, experiment=curve_to_load.with_load(experiment, curve))
+    create_searched_run(searched, options, Searched(folder, curve, prepared))
 
 
 @contextmanager

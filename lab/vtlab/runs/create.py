@@ -74,8 +74,7 @@ def create_runs(
     """
     for run in planned:
         run.experiment.refuse_unmeasurable()
-    demands = [asserts.parse(text) for text in options.asserts]
-    asserts.refuse_unknown(demands, [run.experiment for run in planned])
+    refuse_unanswerable(options, [run.experiment for run in planned])
     if not options.cluster:
         operating_system.refuse_other_than_linux()
         train_sample([run.experiment for run in planned])
@@ -86,6 +85,11 @@ def create_runs(
         run_folder = folder if len(planned) == 1 else folder / run.name
         store.create(run_folder, _manifest(run, run_prepared, call))
     return folder
+
+
+def refuse_unanswerable(options: Options, experiments: Sequence[Experiment]) -> None:
+    """Raises BadInput for an assertion that no run of the experiments could answer: to be asked before measuring."""
+    asserts.refuse_unknown([asserts.parse(text) for text in options.asserts], experiments)
 
 
 def create_searched_run(run: planned_runs.PlannedRun, options: Options, searched: Searched) -> None:
@@ -167,25 +171,25 @@ def _refuse_other_services(experiment: Experiment) -> None:
     service = resolve_service(experiment)
     if not experiment.is_sample and not service.is_copied:
         raise BadInput(
-            f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",
+            f"{experiment.name}: a cluster starts neither a jar nor a command, but the service {service.name} is one",
             "name its deployment or image in the key service, or measure it with --target local",
         )
     if builds := [name for name, properties in experiment.properties.items() if properties.jar]:
         raise BadInput(
-            f"{experiment.name}: in a cluster no jar is started, as {' and '.join(builds)} would be",
+            f"{experiment.name}: a cluster starts no jar, but {' and '.join(builds)} would need one",
             "make the other build a variant of the release by its image, or measure it with --target local",
         )
 
 
 def _refuse_reset(experiment: Experiment) -> None:
     if experiment.reset:
-        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key reset")
+        raise BadInput(f"{experiment.name}: a cluster resets nothing between trials", "remove the key reset")
 
 
 def _refuse_other_workloads(experiment: Experiment) -> None:
     workload = experiment.workload
     if workload.data or workload.login or workload.k6 or workload.uses_environment:
         raise BadInput(
-            f"{experiment.name}: a release of the lab takes no data, login, variables of the environment or k6 script",
+            f"{experiment.name}: a release of the lab supports no data, login, environment variables or k6 script",
             "name your service's deployment or image in the key service, or measure with --target local",
         )

@@ -10,6 +10,7 @@ from vtlab.analysis.validity import checks
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.k6 import call as k6
+from vtlab.measuring.schedule import RunTime
 from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import OpenLoad
@@ -34,6 +35,17 @@ def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:
         return [seconds] * blocks_left
     seconds += window_overrun_seconds(run) or 0.0
     return [seconds + extra_phase_seconds(run), *[seconds] * (blocks_left - 1)]
+
+
+def run_time(folder: Path, run: Run) -> RunTime:
+    """Plans the time of the run in ``folder`` by its time budget, and by the estimated lengths of the blocks that it
+    lacks."""
+    blocks, rule = remaining_block_seconds(folder, run), run.manifest.rule
+    if not blocks:
+        return RunTime()
+    spent = sum(block.seconds or 0.0 for block in run.blocks)
+    budget = None if rule is None or rule.within is None else max(0.0, rule.within - spent)
+    return RunTime(blocks, budget, may_take_longer(run))
 
 
 def may_take_longer(run: Run) -> bool:

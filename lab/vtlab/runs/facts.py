@@ -50,7 +50,7 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(
-            f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
+            f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} exceeds this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
     service = resolve_service(experiment)

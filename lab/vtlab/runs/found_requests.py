@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.model.endpoints import Endpoint
 from vtlab.model.experiment import Experiment
 from vtlab.services import discovery, inspection
@@ -14,25 +13,25 @@ from vtlab.services.resolve import resolve_service
 from vtlab.services.single_start import started
 
 
-def with_found_requests(experiment: Experiment, root: Path, console: Console) -> Experiment:
+def with_found_requests(experiment: Experiment, root: Path, progress: Progress) -> Experiment:
     """Returns the experiment with each GET request that its service answers with 200 and that needs no value. BadInput
     where there is none, and for a service that vtlab cannot ask."""
     service = resolve_service(experiment)
     inspected = None if experiment.is_sample else inspection.inspect_if_possible(service)
     if inspected is None:
         raise BadInput(f"{experiment.name}: no request given", "name one, such as 'GET /orders/17', or --k6 load.ts")
-    console.print(f"no request given: starting {inspected.jar}, which gets each of its GET requests once", style="dim")
+    progress.say(f"no request given: starting {inspected.jar} to find its GET requests")
     exposed = experiment.model_copy(update={"settings": {**experiment.settings, **discovery.EXPOSED}})
     with started(exposed, root, ", or name a request: 'GET /orders/17'") as variant:
         endpoints, source = discovery.discover(variant, inspected)
-        endpoints = [discovery.try_once(variant, endpoint) for endpoint in endpoints]
-    lines = [endpoint.line for endpoint in endpoints if not endpoint.unknown and not endpoint.refused]
+        tried = discovery.try_each(variant, endpoints, progress.show)
+    lines = [endpoint.line for endpoint in tried if not endpoint.unknown and not endpoint.refused]
     if not lines:
         raise BadInput(f"no request given, and none was found: {_why(endpoints, source)}", _fix(service.jar or ""))
     for line in lines:
-        console.print(f"request: {line}", highlight=False, soft_wrap=True)
+        progress.say(f"request: {line}")
     if left_out := len(endpoints) - len(lines):
-        console.print(f"left out: {left_out} more of {source} ({_fix(service.jar or '')})", highlight=False)
+        progress.say(f"left out: {left_out} more of {source}; {_fix(service.jar or '')}")
     return Experiment.model_validate({**experiment.document(), "requests": lines})
 
 

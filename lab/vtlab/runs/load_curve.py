@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime
 from pathlib import Path
-
-from rich.console import Console
 
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.measuring import load_search
 from vtlab.measuring.load_search import LoadSearch, SearchTime
+from vtlab.measuring.progress import Progress
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -24,31 +21,34 @@ from vtlab.targets.protocol import StartedBlock
 TRIALS = "search.jsonl"
 
 
-def measure_curve(experiment: Experiment, site: TargetSite, deadline: float, console: Console) -> Curve:
-    """Measures the curve on JVMs that the blocks do not use. ``deadline``: by the monotonic clock.
+def measure_curve(experiment: Experiment, site: TargetSite, progress: Progress) -> Curve:
+    """Measures the curve on JVMs that the blocks do not use, in the time that the call has left.
 
     PrerequisiteMissing where a variant does not start or something around the JVMs breaks, BadInput where no request is
     answered as expected.
     """
 
-    def say(text: str) -> None:
-        console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False, soft_wrap=True)
+    def title(text: str) -> str:
+        return progress.title(experiment.name, f"searching load: {text}")
+
+    def step(text: str) -> None:
+        progress.step(title(text))
 
     store.create_unmeasured(site.folder, experiment)
     logs = f"the logs are in {site.folder / 'logs'}"
     if site.cluster_ref:
-        logs = f"logs of k6 are in {site.folder / 'logs'}, where it ran; those of the copies went with their pods"
+        logs = f"the logs of k6 are in {site.folder / 'logs'}; those of the copies are gone with their pods"
     try:
-        with open_target(site, say) as target:
-            say(f"starting {' and '.join(experiment.variants)}")
+        with open_target(site, lambda text: progress.say(title(text))) as target:
+            step(f"starting {' and '.join(experiment.variants)}")
             started = target.start(experiment, 0, 1)
             _refuse_failures(started)
-            time_limit = SearchTime(load_search.WITHIN, max(0.0, deadline - time.monotonic()))
-            curve = _run_and_store(LoadSearch(started, experiment, say, time_limit), site.folder)
+            time_limit = SearchTime(load_search.WITHIN, progress.schedule.budget_left())
+            curve = _run_and_store(LoadSearch(started, experiment, step, time_limit), site.folder)
     except VariantFailed as broken:
         raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
     except BlockFault as fault:
-        raise PrerequisiteMissing(f"the search broke off: {fault}", logs) from None
+        raise PrerequisiteMissing(f"the search stopped: {fault}", logs) from None
     refuse_without_levels(curve, experiment, logs)
     return curve
 
@@ -73,12 +73,12 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     if curve.ended == "failed" and not curve.points:
         raise PrerequisiteMissing(
             f"{curve.why}, after a warm-up with at most {SEARCH_USERS} users",
-            f"give it more memory, or measure with fewer: --users {SEARCH_USERS // 4}; {logs}",
+            f"give it more memory, or measure with fewer users: --users {SEARCH_USERS // 4}; {logs}",
         )
     if not any(point.throughput for point in curve.points):
         raise BadInput(
             f"no request was answered as expected: {curve.why or 'there was no answer'}",
-            f"correct the request, or say in a file which answer is right: expect: {{status: 201}}; {logs}",
+            f"correct the request, or name the expected answer in a file: expect: {{status: 201}}; {logs}",
         )
     last = [curve.points_of(variant)[-1] for variant in experiment.variants if curve.points_of(variant)]
     if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
@@ -86,5 +86,5 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     shares = figures.listed([f"{units.percent(point.failed, 1)} by {point.variant}" for point in last])
     raise BadInput(
         f"answers are errors at {last[0].users} users: {shares}",
-        f"see why, or allow them in a file: max_errors: 0.02; {logs}",
+        f"find the cause, or allow errors in the file: max_errors: 0.02; {logs}",
     )

@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
-
-from vtlab.analysis import asserts, run_status
+from vtlab.analysis import asserts, comparisons, run_status
+from vtlab.analysis.statistics import paired, stopping_rule
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
@@ -20,10 +19,10 @@ from vtlab.model.manifest import Manifest
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.planning import trial_order
-from vtlab.report.words import block_counts
+from vtlab.report.words import block_counts, so_far
 from vtlab.runs import facts, store
 from vtlab.runs.create import train_sample
-from vtlab.runs.estimates import may_take_longer, remaining_block_seconds
+from vtlab.runs.estimates import run_time
 from vtlab.runs.options import Options
 from vtlab.runs.publish import publish_verdicts
 from vtlab.runs.report import report_runs
@@ -33,7 +32,7 @@ from vtlab.targets.local.target import LocalOptions, local_target
 from vtlab.targets.protocol import Target
 
 
-def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
+def measure_and_report(folder: Path, root: Path, progress: Progress) -> list[Analysis]:
     """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
@@ -43,11 +42,11 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         operating_system.refuse_other_than_linux()
     process_ledger.refuse_if_busy(root)
     for line in process_ledger.end_orphans(root):
-        console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
+        progress.console.print(f"ended a process that an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
         _refuse_other_parts(run)
     try:
-        invalid = _measure_runs(runs, root, console)
+        invalid = _measure_runs(runs, root, progress)
     except Interrupted as error:
         message = f"{error.message}; every finished block is kept in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
@@ -55,8 +54,9 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
     # The report is made of what is stored, as ``vtlab report`` makes it.
-    analyses = report_runs(folder, console)
-    publish_verdicts(list(runs), analyses, console)
+    progress.show("analysing")
+    analyses = report_runs(folder, progress.console)
+    publish_verdicts(list(runs), analyses, progress.console)
     if invalid:
         raise invalid
     for analysis in analyses:
@@ -105,24 +105,22 @@ def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContext
     return local_target(site.folder, site.root, options, say)
 
 
-def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console) -> InvalidRun | None:
+def _measure_runs(runs: Mapping[Path, Run], root: Path, progress: Progress) -> InvalidRun | None:
     """Measures what each run lacks; returns the first error of a run that was given up. The others go on."""
-    remaining = {folder: remaining_block_seconds(folder, run) for folder, run in runs.items()}
-    is_least = any(map(may_take_longer, runs.values()))
+    run_times = [run_time(folder, run) for folder, run in runs.items()]
     invalid: InvalidRun | None = None
     # The jar may have been built anew since the run began.
     local = [run for run in runs.values() if run.manifest.target == "local" and run_status.blocks_left(run)]
     train_sample([run.experiment for run in local])
-    with Progress(console, [seconds for blocks in remaining.values() for seconds in blocks], is_least) as progress:
-        for folder, run in runs.items():
-            with open_target(_site(folder, root, run.manifest), progress.say) as target:
-                measurement = _Measurement(folder, run, target, progress)
-                try:
-                    measurement.measure()
-                except InvalidRun as error:
-                    progress.say(f"{error.message}")
-                    progress.give_up(run_status.blocks_left(measurement.run))
-                    invalid = invalid or error
+    progress.begin_runs(run_times)
+    for folder, run in runs.items():
+        with open_target(_site(folder, root, run.manifest), progress.say) as target:
+            try:
+                measure_run(folder, run, target, progress)
+            except InvalidRun as error:
+                progress.say(f"{error.message}")
+                invalid = invalid or error
+        progress.schedule.end_run()
     return invalid
 
 
@@ -157,10 +155,11 @@ class _Measurement:
         self._accepted = [block for block, reasons in judged if not reasons]
         self._rejected = [(block, reasons) for block, reasons in judged if reasons]
         manifest = run.manifest
-        self._planned = f"at most {manifest.blocks}" if manifest.rule else str(manifest.blocks)
+        self._planned = "" if manifest.rule else f" of {manifest.blocks}"
 
     def measure(self) -> None:
         """Measures until the run has ended. InvalidRun when too many blocks are rejected."""
+        self._show_ratio()
         while blocks_left := run_status.blocks_left(self.run):
             self._refuse_too_many_rejected()
             block, samples = self._attempt()
@@ -174,17 +173,17 @@ class _Measurement:
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
-                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
-                " does not fit into the time (--within)",
-                f"see the reasons in the report (vtlab report {self._folder}); give it more time, such as --within 20m",
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and too"
+                " little time is left for another (--max-time)",
+                f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m",
             )
 
     def _attempt(self) -> tuple[Block, BlockSeries]:
         """Measures one attempt at the next block."""
-        manifest, experiment, name = self.run.manifest, self.run.experiment, self.run.name
+        manifest, experiment = self.run.manifest, self.run.experiment
         number = len(self._accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in self._rejected)
-        title = f"{name}: block {number} of {self._planned}"
+        title = self._progress.title(self.run.name, f"block {number}{self._planned}")
         # A variant that failed before its single-user phase has none yet.
         with_single = {phase.variant for block in self._accepted for phase in block.single}
         with_light = {phase.variant for block in self._accepted for phase in block.light}
@@ -215,31 +214,36 @@ class _Measurement:
             self._accepted.append(block)
         failures = [] if reasons else failing.failures(block, self.run.experiment)
         counted = len(self._accepted)
-        self._progress.block_done(BlockOutcome(self.run.name, block, reasons, failures, counted, self._planned))
+        self._progress.end_block(BlockOutcome(self.run.name, block, reasons, failures, counted, self._planned))
+        self._show_ratio()
         return not reasons
+
+    def _show_ratio(self) -> None:
+        """Shows the ratio of the blocks so far, with the interval of the look that follows them."""
+        rule, blocks = self.run.manifest.rule, len(self._accepted)
+        confidence = 1 - stopping_rule.level(rule, blocks) if rule else paired.CONFIDENCE
+        compared = comparisons.primary_comparisons(self.run.experiment, self._accepted, confidence)
+        self._progress.show_ratio(*so_far.criterion_and_ratio(compared))
 
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:
             raise InvalidRun(
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
-                f" of {self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
+                f"{self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
                 f"see the reasons in the report (vtlab report {self._folder}); is something else running there?",
             )
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
         blocks_left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
-        if blocks_left > expected:
-            self._progress.go_on(blocks_left - expected)
-        elif blocks_left < expected:
-            self._progress.give_up(expected - blocks_left)
+        self._progress.schedule.expect(blocks_left)
         if reached and (reached.ended or blocks_left > expected):
-            self._progress.say(f"{self.run.name}: {block_counts.after_look(reached)}")
+            self._say(block_counts.after_look(reached))
         elif not blocks_left and expected:
-            self._progress.say(
-                f"{self.run.name}: no further blocks:"
-                f" a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"
-            )
+            self._say(f"no further blocks: a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}")
+
+    def _say(self, text: str) -> None:
+        self._progress.say(self._progress.title(self.run.name, text))
 
 
 def _refuse_other_parts(run: Run) -> None:
@@ -248,13 +252,13 @@ def _refuse_other_parts(run: Run) -> None:
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
     now = facts.versions(run.experiment, cluster_ref)
     changed = [
-        f"{name} was {manifest.versions.get(name)}, is {now[name]}"
+        f"{name} was {manifest.versions.get(name)} and is now {now[name]}"
         for name in now
         if manifest.versions.get(name) != now[name]
     ]
     if changed:
         raise BadInput(
-            f"{manifest.run_id} began with other parts: {'; '.join(changed)}",
-            f"begin a new run: {manifest.command}"
+            f"{manifest.run_id} began with other versions: {'; '.join(changed)}",
+            f"start a new run: {manifest.command}"
             + "; or name that JDK: VTLAB_JAVA_HOME=/path/to/jdk" * any(text.startswith("java ") for text in changed),
         )

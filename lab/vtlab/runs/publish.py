@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.console import Console
 from vtlab.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, LabError
 from vtlab.host import operating_system, process_ledger, tools
+from vtlab.measuring.progress import Progress
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
 from vtlab.prometheus.api import PrometheusApi
@@ -48,17 +49,22 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
 def serve_kept_data(folder: Path, port: int, console: Console) -> None:
     """Serves what a run's Prometheus kept, until it is interrupted. BadInput where there is nothing of the kind."""
     operating_system.refuse_other_than_linux()
-    if not (folder / KEPT / "data").is_dir():
-        raise BadInput(
-            f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
-        )
+    if not has_kept_data(folder):
+        raise BadInput(f"{folder} has no Prometheus data", "name the results directory of a run with --prometheus-port")
     # While the run is measured its data have a server already. Two servers would break the data.
     process_ledger.refuse_if_busy(store.root_of(folder))
-    with _serving(folder, port) as server:
+    with ExitStack() as ended:
+        with Progress(console, "starting Prometheus"):
+            server = ended.enter_context(_serving(folder, port))
         console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
         while server.exit_description() is None:
             time.sleep(0.2)
         raise BlockFault(f"{server.exit_description()}: {server.process.last_lines()}")
+
+
+def has_kept_data(folder: Path) -> bool:
+    """Tells whether the Prometheus of the run in ``folder`` kept its data (``--prometheus-port``)."""
+    return (folder / KEPT / "data").is_dir()
 
 
 @contextmanager
@@ -67,7 +73,7 @@ def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | No
     if manifest.target == "kubernetes":
         with cluster_prometheus.connect(ReleaseRef.from_manifest(manifest.cluster)) as client:
             yield client
-    elif (folder / KEPT / "data").is_dir():
+    elif has_kept_data(folder):
         with _serving(folder) as server, PrometheusApi(server.url) as client:
             yield client
     else:

@@ -59,7 +59,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
             raise InvalidRun(
                 f"{analysis.run.name}: {block_counts.rejected_blocks(len(verdict.rejected))}, {verdict.n} of "
                 f"{'at most ' if manifest.rule else ''}{manifest.blocks} count",
-                f"the reasons are in {folder / 'report.html'}",
+                f"see the reasons in {folder / 'report.html'}",
             )
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from vtlab.errors import BadInput, InvalidRun
+from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files, publication
 from vtlab.model.experiment import Experiment
 from vtlab.planning import planned_runs
@@ -24,8 +23,6 @@ from vtlab.runs.report import analyse_runs
 
 #: Blocks of an experiment whose figures are held against a law.
 BLOCKS_AGAINST_LAW = 2
-#: The wanted half-width of a ratio's interval where they are held against the other variant.
-PRECISION = 0.10
 
 
 def publication_numbers(names: Sequence[str]) -> list[str]:
@@ -34,7 +31,7 @@ def publication_numbers(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in known and name not in known.values():
             choices = ", ".join(f"{name} ({number})" for name, number in known.items())
-            raise BadInput(f"there is no publication '{name}'", f"there is: {choices}")
+            raise BadInput(f"unknown publication '{name}'", f"known are: {choices}")
     return [known.get(name, name) for name in names]
 
 
@@ -60,7 +57,7 @@ def experiments_of(numbers: Sequence[str], as_published: bool) -> list[Experimen
 
 
 def measure_publications(
-    numbers: Sequence[str], options: Options, *, as_published: bool, console: Console
+    numbers: Sequence[str], options: Options, *, as_published: bool, progress: Progress
 ) -> tuple[Path, InvalidRun | None]:
     """Measures the publications of these numbers, all if none. Returns the folder of the results, and the error of a
     run that was given up: the others were measured all the same."""
@@ -69,7 +66,7 @@ def measure_publications(
         planned = [_with_two_blocks_by_law(run) for run in planned]
     folder = create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
     try:
-        measure_and_report(folder, options.root, console)
+        measure_and_report(folder, options.root, progress)
     except InvalidRun as error:
         return folder, error
     return folder, None
@@ -84,7 +81,7 @@ def read_reproductions(folder: Path) -> list[ReproducedVariant]:
     """Reads what was measured in the folder; BadInput where nothing of it reproduces a publication."""
     variants = reproduced_variants(analyse_runs(folder))
     if not variants:
-        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
+        raise BadInput(f"{folder} contains no reproduced publication", "measure one: vtlab lab reproduce")
     return variants
 
 

@@ -45,7 +45,7 @@ def create(folder: Path, manifest: Manifest) -> Path:
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
     if (folder / MANIFEST).exists():
-        raise BadInput(f"{folder} holds a run already", f"resume it (vtlab resume {folder}) or wait a second")
+        raise BadInput(f"{folder} already holds a run", f"resume it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     # The manifest comes last and makes the folder a run: so a run has both files, even when this is interrupted.
@@ -106,15 +106,26 @@ def runs_in(folder: Path) -> list[Path]:
     if (folder / MANIFEST).is_file():
         return [folder]
     if not folder.is_dir():
-        raise BadInput(f"{folder}: there is no such directory", "name a directory below results/")
+        raise BadInput(f"{folder}: directory not found", "name a directory below results/")
     runs = [
         (_json(_bytes(child / MANIFEST), str(child / MANIFEST)).get("started", ""), child.name, child)
         for child in folder.iterdir()
         if (child / MANIFEST).is_file()
     ]
     if not runs:
-        raise BadInput(f"{folder}: neither it nor a directory in it holds a run", "name a directory below results/")
+        raise BadInput(f"{folder}: no run in it, nor in its directories", "name a directory below results/")
     return [child for _, _, child in sorted(runs)]
+
+
+def results_in(root: Path) -> list[Path]:
+    """Returns the results directories of the calls in ``root``, the first started first. Hidden directories are
+    vtlab's."""
+    folders = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    return [
+        folder
+        for folder in folders
+        if not folder.name.startswith(".") and ((folder / MANIFEST).is_file() or any(folder.glob(f"*/{MANIFEST}")))
+    ]
 
 
 def root_of(folder: Path) -> Path:
@@ -203,11 +214,11 @@ def _storing(path: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            fix = "make room on that disk; every block finished so far is kept"
+            fix = "free space on that disk; every finished block is kept"
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            fix = "make it writable, or choose another place (--results)"
+            fix = "make it writable, or choose another directory (--results)"
         else:
-            fix = "choose another place (--results)"
+            fix = "choose another directory (--results)"
         raise PrerequisiteMissing(f"cannot write {path}: {why}", fix) from error
 
 
@@ -220,7 +231,7 @@ def _bytes(path: Path) -> bytes:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
 
 
-_RESTORE = "fix the file, or restore it from where it was measured"
+_RESTORE = "correct the file, or restore it from the machine that measured it"
 
 
 def _refuse_other_version(document: Mapping[str, Any], path: Path) -> None:
@@ -231,7 +242,7 @@ def _refuse_other_version(document: Mapping[str, Any], path: Path) -> None:
     versions = document.get("versions")
     vtlab = f" vtlab {versions['vtlab']}" if isinstance(versions, dict) and "vtlab" in versions else " another vtlab"
     raise BadInput(
-        f"{path}: version {version}, stored by{vtlab}: this one reads version {VERSION}",
+        f"{path}: version {version}, stored by{vtlab}; this vtlab reads version {VERSION}",
         "measure again, or read the results with that vtlab",
     )
 
@@ -258,7 +269,7 @@ def _blocks(path: Path, warnings: list[str]) -> list[Block]:
     end = _lines_end(data)
     lines = data[:end].split(b"\n")[:-1]
     if end < len(data):
-        warnings.append(f"{path}: line {len(lines) + 1} is unfinished and left out; its block was not kept")
+        warnings.append(f"{path}: line {len(lines) + 1} is incomplete and skipped; its block was not kept")
     blocks = []
     for number, line in enumerate(lines, 1):
         where = f"{path}: line {number}"
@@ -283,7 +294,7 @@ def _series(path: Path, warnings: list[str]) -> dict[tuple[int, int], BlockSerie
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{where}: not the samples of a block", "restore it, or remove the file") from error
     if end < len(data):
-        warnings.append(f"{path}: the last block's samples are unfinished and left out of the charts")
+        warnings.append(f"{path}: the last block's samples are incomplete and not in the charts")
     return samples
 
 

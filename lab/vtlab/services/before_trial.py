@@ -50,18 +50,18 @@ def _request(text: str, values: dict[str, str], base: str) -> None:
         with urllib.request.build_opener(*handlers).open(request, timeout=WITHIN) as answer:
             answer.read()
     except urllib.error.HTTPError as error:
-        raise BadInput(f"{subject} was answered {error.code}", "correct the request in reset") from None
+        raise BadInput(f"{subject} was answered {error.code}", "correct the request of reset") from None
     except OSError as error:
         raise BlockFault(f"{subject} was not answered: {error}") from None
 
 
 def _command(text: str, values: dict[str, str], ledger: Ledger, log: Path) -> None:
     words = [filled(word, values) for word in shlex.split(text)]
-    process = ledger.start(Command(words, role="between two trials", log=log, environment=variables.known()))
+    process = ledger.start(Command(words, role="reset between two trials", log=log, environment=variables.known()))
     try:
         wait_until(f"reset: {text} did not end", lambda: process.returncode() is not None, WITHIN)
     finally:
         process.stop(1)
     if process.returncode():
-        reason = f"{process.exit_description()}: {process.last_lines() or 'it said nothing'}"
-        raise BadInput(f"reset: {text} ended with {reason}", "correct the command in reset")
+        reason = f"{process.exit_description()}: {process.last_lines() or 'no output'}"
+        raise BadInput(f"reset: {text} ended with {reason}", "correct the command of reset")

@@ -35,8 +35,8 @@ def other_builds(experiment: Experiment, service: Service) -> dict[str, str]:
     jars = {name: properties.jar for name, properties in experiment.properties.items() if properties.jar}
     if jars and not service.jar:
         raise BadInput(
-            f"the service {service.name} is no jar, so that {' and '.join(jars)} cannot run another",
-            "remove the jar from properties (--variant), or describe the service by its jar",
+            f"the service {service.name} does not run from a jar, so {' and '.join(jars)} cannot run another",
+            "remove jar from properties (--variant), or describe the service by its jar",
         )
     return {
         name: f"{Path(jar).name} ({_digest(service, [Path(service.directory, jar)])})" for name, jar in jars.items()

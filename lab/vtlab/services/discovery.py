@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -62,8 +63,17 @@ def try_once(variant: VariantProcess, endpoint: Endpoint) -> Endpoint:
         return endpoint
     refused = f"answered {status}" if status else f"gave no answer within {_ANSWERS_WITHIN:.0f} s"
     if status is not None and 300 <= status < 400:
-        refused += ", a redirect, as without a login"
+        refused += ", a redirect, as a missing login causes"
     return replace(endpoint, refused=refused, lacks_login=status in _WITHOUT_LOGIN)
+
+
+def try_each(variant: VariantProcess, endpoints: Sequence[Endpoint], show: Callable[[str], None]) -> list[Endpoint]:
+    """Sends each request once, as ``try_once`` does. ``show``: tells the user which."""
+    tried = []
+    for number, endpoint in enumerate(endpoints, 1):
+        show(f"sending request {number} of {len(endpoints)}: {endpoint.line}")
+        tried.append(try_once(variant, endpoint))
+    return tried
 
 
 def _document(variant: VariantProcess, path: str) -> Any:

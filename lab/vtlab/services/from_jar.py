@@ -106,8 +106,8 @@ def meters(inspected: Inspection) -> list[Meters]:
 def environment_remarks(variables: Iterable[str]) -> list[str]:
     """Warns, in sentences, of variables that do not set what a user means."""
     return [
-        f"Spring takes {name} for a property of a connection, and opens the pool for it before it is set up: it does"
-        f" not set what you mean, and vtlab has no meter of the pool. Write {_joined(name)}"
+        f"Spring reads {name} as a property of a connection, and opens the pool for it before it is set up: it has"
+        f" another effect than you mean, and vtlab has no meters of the pool. Write {_joined(name)}"
         for name in agent.opening_pool(variables)
     ]
 

@@ -61,8 +61,8 @@ def _boot(read: Jar) -> str | None:
     if version or "org/springframework/boot/SpringApplication.class" in read.names:
         return version or None
     raise BadInput(
-        f"{read.path} is no Spring Boot service: it has no library spring-boot",
-        "vtlab compares what spring.threads.virtual.enabled does: name a Spring Boot jar",
+        f"{read.path} is not a Spring Boot service: it has no library spring-boot",
+        "name a Spring Boot jar: vtlab compares it with and without spring.threads.virtual.enabled",
     )
 
 
@@ -80,7 +80,7 @@ def _server(read: Jar, settings: dict[str, str]) -> tuple[Server, str]:
     kind = next((v for k, v in settings.items() if k.endswith(("application-type", "applicationType"))), "").lower()
     if kind == "reactive" or (reactive and kind != "servlet"):
         raise BadInput(
-            f"{read.path} answers by WebFlux: its requests have no thread each that could be virtual",
+            f"{read.path} uses WebFlux: a request has no thread that could be virtual",
             "vtlab compares services on Tomcat or Jetty with Spring MVC or Jersey",
         )
     # Spring Boot takes them in this order where there are several.

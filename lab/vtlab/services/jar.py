@@ -46,7 +46,7 @@ def read(path: Path) -> Jar:
         with zipfile.ZipFile(path) as archive:
             return _read(path, archive)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, OSError) as error:
-        raise BadInput(f"{path} is no jar, or is broken: {error}", "build it again") from None
+        raise BadInput(f"{path} is not a jar, or is broken: {error}", "build it again") from None
 
 
 def _refuse_no_archive(path: Path) -> None:
@@ -56,13 +56,13 @@ def _refuse_no_archive(path: Path) -> None:
         with path.open("rb") as file:
             first = file.read(4)
     except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file", _EXECUTABLE) from None
+        raise BadInput(f"{path}: file not found", _EXECUTABLE) from None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from None
     if first.startswith(_PROGRAMS):
         raise BadInput(
             f"{path} is a program of this machine, such as a native image: it has no JVM",
-            "name the jar that it was made of: vtlab compares threads of a JVM",
+            "name the jar that it was built from: vtlab compares threads of a JVM",
         )
 
 

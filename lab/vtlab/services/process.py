@@ -289,8 +289,8 @@ class VariantProcess:
         self._elsewhere_since = self._elsewhere_since or time.monotonic()
         if time.monotonic() - self._elsewhere_since > ELSEWHERE_WITHIN:
             raise WrongPort(
-                f"it listens on port {' and '.join(map(str, others))}, not on {chosen[0]}, which SERVER_PORT names: let"
-                " it read server.port from there, without a port in its code or on its command line"
+                f"it listens on port {' and '.join(map(str, others))}, not on {chosen[0]} from SERVER_PORT: let it"
+                " take server.port from there, without a port in its code or on its command line"
             )
 
     def _reason(self, process: Process) -> str | None:

@@ -119,7 +119,7 @@ def refuse_other_jvms(experiment: Experiment, instances: Sequence[Instance]) -> 
         if (other.gc, other.processors) != (instance.gc, instance.processors) or not _is_as_large(other, instance):
             raise PrerequisiteMissing(
                 f"the JVMs differ in more than their threads: {_shape(other)}; {_shape(instance)}",
-                "name what they are to have, as in production: --jvm=-XX:+UseSerialGC --jvm=-Xmx512m",
+                "set the flags of production: --jvm=-XX:+UseSerialGC --jvm=-Xmx512m",
             )
 
 

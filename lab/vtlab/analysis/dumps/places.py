@@ -160,8 +160,8 @@ def parse_dump(dump: str, printed: str = "") -> list[Thread]:
         return [_thread(thread, states) for container in containers for thread in container["threads"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LabError(
-            f"a thread dump is in no known format ({type(error).__name__}: {error})",
-            "use a JDK 21 to 26: its Thread.dump_to_file -format=json is known",
+            f"a thread dump has an unknown format ({type(error).__name__}: {error})",
+            "use JDK 21 to 26: vtlab reads their jcmd Thread.dump_to_file -format=json",
         ) from None
 
 

@@ -9,9 +9,9 @@ import re
 import shlex
 from pathlib import PurePath
 
-#: Calls that take ``--with``.
+#: Calls that take ``--variant``.
 _CALLS = ("vtlab try ", "vtlab run ")
-_WITH = " --with "
+_VARIANT = " --variant "
 #: What can be asked of any service.
 _REQUEST = shlex.quote("GET /")
 
@@ -21,10 +21,10 @@ def cure_in_call(command: str, jar: str, call: str) -> str:
     takes no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
     if not call.startswith(_CALLS):
         return command
-    _, has_variant, variant = command.partition(_WITH)
+    _, has_variant, variant = command.partition(_VARIANT)
     words = shlex.split(call)
     if has_variant:
-        return call if variant in words else f"{call}{_WITH}{variant}"
+        return call if variant in words else f"{call}{_VARIANT}{variant}"
     # Another jar, made by a command before: it takes the place of the first.
     before, _, other = command.partition(" && vtlab try ")
     path = next((word for word in words if PurePath(word).name == jar), None)
@@ -42,7 +42,7 @@ def cure_for_jar(command: str, path: PurePath) -> str:
 
 def cure_for_file(command: str, jar: PurePath, file: PurePath) -> str:
     """Writes ``command``, which has the jar's name, for the experiment's file that names the jar at that path."""
-    return _with_path(command, jar.name, str(file)) if _WITH in command else cure_for_jar(command, jar)
+    return _with_path(command, jar.name, str(file)) if _VARIANT in command else cure_for_jar(command, jar)
 
 
 def _with_path(command: str, name: str, path: str) -> str:

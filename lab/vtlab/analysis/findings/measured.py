@@ -163,7 +163,7 @@ def pinned_threads(pair: Pair) -> Shown | None:
     pinned, carriers = virtual.mean("pinned_seconds"), _carriers(virtual)
     if pinned is None or carriers is None or pinned < LEAST_SHARE * carriers:
         return None
-    request = f", {_seconds(pinned / virtual.result.throughput)} a request" if virtual.result.throughput else ""
+    request = f", {_seconds(pinned / virtual.result.throughput)} per request" if virtual.result.throughput else ""
     places = list(virtual.result.pinned)[:_NAMED_PLACES]
     return Shown(f"{_count(pinned)} of {_carriers_words(carriers)} kept{request}", ", ".join(places) or "unknown")
 
@@ -174,7 +174,7 @@ def too_few_carriers(pair: Pair) -> Shown | None:
     if "carriers" not in (bottleneck.resource, *bottleneck.together) or _are_starved(bottleneck):
         return None
     carriers = _carriers(pair.virtual)
-    bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests a second"
+    bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests per second"
     return Shown(f"{'the carriers' if carriers is None else _carriers_words(carriers)}{bound}", "carriers")
 
 
@@ -197,7 +197,7 @@ def starved_carriers(pair: Pair) -> Shown | None:
         return None
     return Shown(
         f"{_count(queued)} threads wait for a carrier, with {_count(in_flight)} requests in flight,"
-        f" while the CPU is used to {_share(cpu / limit)}",
+        f" while {_share(cpu / limit)} of the CPU is in use",
         "carriers",
     )
 
@@ -235,7 +235,7 @@ def cpu_without_throughput(pair: Pair) -> Shown | None:
     if not served or served > NO_HIGHER * served_before or cpu < MORE * before:
         return None
     return Shown(
-        f"{_count(cpu)} cores for {_count(served)} requests a second,"
+        f"{_count(cpu)} cores for {_count(served)} requests per second,"
         f" {_count(before)} cores for {_count(served_before)} on platform threads",
         f"HikariCP {library.version}, ConcurrentBag.requite",
     )
@@ -287,7 +287,7 @@ def allocation_per_request(pair: Pair) -> Shown | None:
     allocated, before = (side.mean("allocated_per_request") for side in (virtual, platform))
     if allocated is None or not before or allocated < MORE * before:
         return None
-    return Shown(f"{allocated / 1024:,.0f} KiB a request, {before / 1024:,.0f} KiB on platform threads", "heap")
+    return Shown(f"{allocated / 1024:,.0f} KiB per request, {before / 1024:,.0f} KiB on platform threads", "heap")
 
 
 #: By the id of the row that says what it means.

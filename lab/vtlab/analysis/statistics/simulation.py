@@ -1,4 +1,4 @@
-"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab simulate``).
+"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab lab simulate``).
 
 The noise of a trial's throughput, on the log scale (standard deviations in ``Noise``): what the machine does to a
 block (both variants alike), a drift within it, an effect of each JVM (compilation, layout), correlated noise from trial
@@ -71,7 +71,7 @@ class Noise:
 
 KINDS = {
     "Gaussian": Noise(),
-    "skewed: one variant's JVMs have an exponential tail of slow ones": Noise(skewed=True),
+    "skewed: one variant has an exponential tail of slow JVMs": Noise(skewed=True),
     "two modes: 30 % of one variant's JVMs are 15 % slower": Noise(of_is_slow=True),
     "two modes of both: 30 % of all JVMs are 15 % slower": Noise(of_is_slow=True, over_is_slow=True),
 }
@@ -226,7 +226,7 @@ def chunks(runs: int) -> Iterator[int]:
 
 
 def tables(runs: int, sd: float = SD) -> Iterator[str]:
-    """Writes the lines that ``vtlab simulate`` prints: the same on every machine."""
+    """Writes the lines that ``vtlab lab simulate`` prints: the same on every machine."""
     yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
     yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
     yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
@@ -245,8 +245,8 @@ def _noise_table(runs: int, sd: float) -> Iterator[str]:
 
 def _counting_table(runs: int) -> Iterator[str]:
     yield ""
-    yield "Few answers in a window, and no noise but that of counting them."
-    yield "alike: all blocks have one ratio, so that the interval has a width by the floor alone."
+    yield "Few answers per window, and counting noise only."
+    yield "alike: all blocks have the same ratio, so only the floor gives the interval a width."
     yield f"answers {_HEAD}   alike"
     for answers in (3.4, 10.4, 100.4):
         for ratio in (1.0, EDGE, 1.2):

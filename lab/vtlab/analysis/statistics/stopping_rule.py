@@ -42,8 +42,8 @@ FACTORS = {1: 1.25, 2: 1.18, 3: 1.15, 4: 1.13, 5: 1.12, 6: 1.11, 8: 1.10, 10: 1.
 #: A run ends where its verdict will be settled with a probability below this. Not before so many blocks: the interval
 #: of fewer says next to nothing.
 FUTILE, FUTILE_FROM = 0.05, 4
-#: Half-width of the ratio's interval that a run asks for where none is named: from ratio / 1.25 to ratio x 1.25.
-PRECISION = 0.25
+#: Half-width of the ratio's interval that a run asks for where none is named: from ratio / 1.1 to ratio x 1.1.
+PRECISION = 0.10
 #: A comparison without an interval (a variant failed, or was overloaded in some trials) ends at so many blocks.
 WITHOUT_INTERVAL = 6
 
@@ -55,7 +55,7 @@ _TRUE_SDS, _SCATTERS = 16, 4
 def sequential_rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
     """Makes the rule of a run, given the number of comparisons in its call.
 
-    ``precision``: the wanted half-width of the interval, 0.25 for 25 %. ``within``: seconds that the run may take.
+    ``precision``: the wanted half-width of the interval, 0.1 for 10 %. ``within``: seconds that the run may take.
     """
     return SequentialRule(
         looks=list(LOOKS),

@@ -85,7 +85,7 @@ _KINDS: dict[Kind, str] = {
 def page() -> str:
     """Writes ``docs/reference/validity-checks.md``."""
     rows = [f"| {check.name} | {check.rule} | {_KINDS[check.kind]} |" for check in CHECKS]
-    return "\n".join([_INTRODUCTION, "| check | limit | beyond it |", "|---|---|---|", *rows, ""])
+    return "\n".join([_INTRODUCTION, "| check | limit | if exceeded |", "|---|---|---|", *rows, ""])
 
 
 _INTRODUCTION = """# The validity checks

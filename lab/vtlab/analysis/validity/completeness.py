@@ -41,7 +41,7 @@ def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
     planned, trials = [variant for variant in block.order if variant in sound], experiment.windows.trials
     in_words = ", ".join(in_order) or "none"
     if in_order != planned:
-        reason = f"the trials ran as {in_words}, not in the order {', '.join(planned)}"
+        reason = f"the trials ran in the order {in_words}, not {', '.join(planned)}"
         yield Value(1, "incomplete", reason)
     elif sorted(in_order) != sorted(sound * trials) or in_order != mirrored(in_order[: len(sound)], trials):
         form = {1: "one trial", 2: "mirrored with two trials", 4: "mirrored with four trials"}[trials]

@@ -55,8 +55,8 @@ def _steady_state(warm_up: WarmUp, _: Experiment) -> Value | None:
     )
     last = "the last two" if len(state.gains) == 2 else "the last"
     reason = (
-        f"{NO_STEADY_STATE} after {len(warm_up.cycles)} warm-up cycles: against the best before, {last} changed"
-        f" {steps}; a gain of less than {percent(state.limit)} allowed"
+        f"{NO_STEADY_STATE} after {len(warm_up.cycles)} warm-up cycles: compared with the best before, {last}"
+        f" changed {steps}; a gain of less than {percent(state.limit)} is allowed"
     )
     return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment, state.limit)
 
@@ -83,7 +83,7 @@ def _instance_problems(instances: Sequence[Instance]) -> Iterator[str]:
         if instance.oom_kills:
             yield f"killed for lack of memory ({instance.oom_kills} OOM kills, 0 allowed): raise limits.memory"
         elif not instance.alive:
-            yield f"the instance that started the block ({instance.identity}) did not last: ended or restarted"
+            yield f"the instance that started the block ({instance.identity}) did not last: it ended or restarted"
 
 
 def sound_blocks(blocks: Sequence[Block], experiment: Experiment, *variants: str) -> list[Block]:

@@ -36,7 +36,7 @@ def _idle_cores(trial: Trial, _: Experiment) -> Value:
     idle, machine = trial.machine.get("idle_cores"), trial.machine
     # Without a quota nothing can be throttled; some kernels do not count the wait (schedstat).
     if idle is None or (machine.get("generator_wait") is None and machine.get("generator_throttled") is None):
-        reason = f"{NOT_MEASURED} of the load generator, so it cannot be seen to have kept up"
+        reason = f"{NOT_MEASURED} of the load generator, so it is unknown whether it kept up"
         return Value(None, NOT_MEASURED, reason, trial.variant, moment_of(trial))
     share = percent(idle, 1)
     reason = f"{share} of the cores were idle, at least {percent(LEAST_IDLE)} needed: {_SATURATED}"

@@ -76,7 +76,7 @@ def _little(trial: Trial, experiment: Experiment) -> Value | None:
 LITTLES_LAW = Check(
     "Little's law",
     "mark",
-    f"throughput x latency, and those between two requests, within {percent(MOST_MISSING)} of the users, beside cut"
+    f"throughput x latency, plus users between two requests, within {percent(MOST_MISSING)} of all users, except cut"
     " rounds",
     all_trials,
     _little,

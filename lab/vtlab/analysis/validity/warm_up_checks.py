@@ -42,7 +42,7 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         if not warm_up.state.gains:
             continue
         is_known = all(gain.cpu is not None for gain in warm_up.state.gains)
-        reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
+        reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state is unknown"
         yield Value(0 if is_known else None, "every cycle" if is_known else NOT_MEASURED, reason, variant)
 
 

@@ -62,8 +62,8 @@ def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
         seconds = mean + load.mean_think_time
         rounds = trial.window / seconds
         reason = (
-            f"a window of {trial.window:.3g} s holds {rounds:.1f} rounds of a user, who takes {seconds:.3g} s,"
-            f" {LEAST_ROUNDS} needed: lengthen windows.measure to at least {math.ceil(LEAST_ROUNDS * seconds)}s"
+            f"a window of {trial.window:.3g} s holds {rounds:.1f} rounds of a user ({seconds:.3g} s each),"
+            f" {LEAST_ROUNDS} needed: raise windows.measure to at least {math.ceil(LEAST_ROUNDS * seconds)}s"
         )
         yield Value(rounds, f"{rounds:,.1f}", reason, trial.variant, moment_of(trial))
 

@@ -30,9 +30,9 @@ def reached_bounds(variant: str, slot: int, measured: float, rows: Sequence[tupl
             parts.append(text(_LEFT - 8, y + 31, remark, "end", "tick"))
         look = f"bar v{slot}" if remark in ("bottleneck", "together") else f"bar v{slot} faint"
         parts.append(rect(_LEFT, y + 6, across(min(1.0, bound.utilisation)) - _LEFT, 14, look))
-        joint = ", far above" if remark == "refuted" else "; the law allows"
-        note = f"{figures.rate(measured)}{joint} {figures.rate(bound.bound)}"
+        relation = "far above" if remark == "refuted" else "of at most"
+        note = f"{figures.rate(measured)}, {relation} {figures.rate(bound.bound)}"
         parts.append(text(_LEFT + 4, y + 33, note, "start", "value"))
         descriptions.append(f"{bound.resource}: {note}" + (f", {remark}" if remark else ""))
-    title = f"{variant}: how much of each bound the throughput reaches"
+    title = f"{variant}: throughput as a share of each bound"
     return chart(bottom + 22, title, "; ".join(descriptions), *parts)

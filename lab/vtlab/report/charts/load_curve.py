@@ -15,7 +15,7 @@ from vtlab.report.charts.svg import mark, path, text
 from vtlab.report.words import curve_sentences, figures
 
 #: Caption of the chart's thin lines.
-LAWS = "Thin lines are the law: so many times the throughput of a single user, up to the most that was served."
+LAWS = "Thin lines show the bound: the throughput of one user times the number of users, up to the maximum measured."
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, svg.WIDTH - 20.0, 12.0, 232.0
 
 

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from vtlab.analysis import asserts
+from vtlab.analysis.metrics import criterion
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.model.run import Analysis, Run
 from vtlab.report.words import block_counts, bottlenecks, explanation, labels
@@ -80,7 +81,7 @@ def _validity(analysis: Analysis, seconds: str) -> ET.Element:
 
 def _verdict(pair: Analysis) -> ET.Element:
     compared = pair.verdict.primary_comparison
-    case = _case(pair, f"verdict {compared.metric}({compared.of}/{compared.over})")
+    case = _case(pair, f"verdict {criterion(compared.metric)}({compared.of}/{compared.over})")
     if compared.verdict == "inconclusive":
         ET.SubElement(case, "skipped").text = _clean(f"inconclusive: {headline(pair)}")
     return case
@@ -116,7 +117,7 @@ def _in_words(pair: Analysis) -> list[str]:
         *explanation.sentences(pair),
     ]
     if pair.verdict.n:
-        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in labels.variant_names(pair)]
+        lines += [bottlenecks.line(pair, name) for name in labels.variant_names(pair)]
     return lines
 
 

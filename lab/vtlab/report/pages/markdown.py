@@ -76,19 +76,17 @@ def _run(analysis: Analysis) -> list[str]:
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
     advice = decision.decide(analysis)
     lines += [f"**{escaped(advice.lead)}:** {escaped(advice.reason)}.", ""]
-    texts = [f"{headline(analysis)}.", curve_sentences.decision_sentence(analysis)]
-    texts += [*explanation.sentences(analysis), hints.quick_look(analysis)]
-    lines += [escaped(" ".join(text for text in texts if text)), ""]
+    others = filter(None, [curve_sentences.decision_sentence(analysis), hints.quick_look(analysis)])
+    lines += [escaped(" ".join([f"{headline(analysis)}.", *explanation.sentences(analysis), *others])), ""]
     if v.n:
-        sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.variant_names(analysis)}
-        lines += [f"- {escaped(f'{n}: {sentence}')}" for n, sentence in sentences.items()]
+        lines += [f"- {escaped(bottlenecks.line(analysis, name))}" for name in labels.variant_names(analysis)]
         lines.append("")
     for section in sorted(sections.sections(analysis), key=_rank):
         if v.n or not section.needs_blocks:
             lines += _folded(section.tables_title or section.title, [named.table for named in section.tables])
     fence = "```"
     commands = provenance.commands_to_repeat(analysis).replace(fence, "")
-    return [*lines, "To repeat it:", "", f"{fence}sh", commands, fence]
+    return [*lines, "To repeat this run:", "", f"{fence}sh", commands, fence]
 
 
 #: Sections that come first here, in this order; the others follow as the report has them.

@@ -25,7 +25,7 @@ def terminal_tables(variants: Sequence[ReproducedVariant]) -> Group:
         for variant in group:
             table.add_row(*_cells(variant))
         first = group[0]
-        title = f"{first.number} {first.experiment}, ours {_limits_and_machine(first)}"
+        title = f"{first.number} {first.experiment}, measured here {_limits_and_machine(first)}"
         parts += [Text(title, "bold"), table, Text(f"{first.explanation}\n")]
     return Group(*parts)
 
@@ -36,7 +36,7 @@ def markdown(variants: Sequence[ReproducedVariant]) -> str:
     for group in _by_experiment(variants):
         first = group[0]
         lines += [f"### {first.number}: {first.title} (`{first.experiment}`)", ""]
-        lines += [f"Published: {first.setting}. Ours {_limits_and_machine(first)}.", ""]
+        lines += [f"Published: {first.setting}. Measured here {_limits_and_machine(first)}.", ""]
         lines += [f"| {' | '.join(_HEAD)} |", f"|{'---|' * len(_HEAD)}"]
         lines += [f"| {' | '.join(_cells(variant))} |" for variant in group]
         lines += ["", first.explanation, ""]

@@ -65,7 +65,7 @@ def render(root: str, lines: Sequence[Line], unread: Mapping[str, str]) -> str:
         summary=f"{len(runs)} run{'' if len(runs) == 1 else 's'} in {root}",
         sections=[_section(line) for line in lines],
         unread=Table(
-            "These directories hold no run that vtlab can read.",
+            "vtlab cannot read a run in these directories.",
             ["directory", "why"],
             [[name, why] for name, why in unread.items()],
         ),
@@ -81,7 +81,7 @@ def _section(line: Line) -> _Section:
         heading=heading,
         chart=ratio_chart(line.entries, f"{heading}, run by run"),
         caption="Dots: ratios, hollow where the run is not valid. Lines: their intervals. Grey band:"
-        f" ±{percent(newest.verdict.margin)}, too little to matter. A step to the right is the next run.",
+        f" ±{percent(newest.verdict.margin)}, too small to matter. Time runs from left to right, one step per run.",
         table=_table(line),
     )
 
@@ -104,7 +104,7 @@ def _table(line: Line) -> Table:
         # A verdict stays on one line with its symbol.
         cells = [measured, verdict.replace(" ", "\u00a0"), *others]
         rows.append([*cells, *_bottlenecks(entry, names), _link(entry)])
-    return Table("The newest run first.", head, rows, numeric=(2, 3, 4))
+    return Table("Newest run first.", head, rows, numeric=(2, 3, 4))
 
 
 def _cells(entry: Entry) -> list[str]:

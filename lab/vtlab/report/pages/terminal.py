@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from vtlab.analysis import verdict
+from vtlab.host import program
 from vtlab.model.run import Analysis
 from vtlab.report.parts import breakdowns, thresholds
 from vtlab.report.words import (
@@ -63,19 +64,19 @@ def _run(analysis: Analysis) -> list[Text]:
     lines.append(Text.assemble((f"{advice.lead}:", "bold"), f" {advice.reason}."))
     outcome = (label(analysis), _STYLES[v.primary_comparison.verdict or "inconclusive"])
     lines.append(Text.assemble(outcome, "  ", headline(analysis)))
+    lines += [Text(program.as_called(text)) for text in explanation.sentences(analysis)]
     if parted := curve_sentences.decision_sentence(analysis):
         lines.append(Text(parted))
-    lines += [Text(text) for text in explanation.sentences(analysis)]
     if quick := hints.quick_look(analysis):
         lines.append(Text(quick, "yellow"))
     details = _measured_lines(analysis) if v.n else []
     details += [finding_lines.finding_line(finding) for finding in v.findings]
-    return lines + [Text(text, "dim") for text in details]
+    return lines + [Text(program.as_called(text), "dim") for text in details]
 
 
 def _measured_lines(analysis: Analysis) -> list[str]:
     """Says what limits each variant, which thresholds hold, and where the time goes."""
-    lines = [f"{name}: {bottlenecks.sentence(analysis, name)}" for name in labels.variant_names(analysis)]
+    lines = [bottlenecks.line(analysis, name) for name in labels.variant_names(analysis)]
     lines += filter(None, [thresholds.threshold_line(analysis)])
     times = {name: result.time for name, result in analysis.verdict.variants.items() if result.time}
     lines += [breakdowns.TITLE] if times else []

@@ -16,29 +16,29 @@ TITLE = "Where the time goes"
 _LINES, _LEAST = 3, 0.01
 #: Requests that wait for a carrier are mentioned at this share of the requests in flight or above.
 _CARRIER_WAITS = 0.1
-#: What a request does in a part of its time, as a noun and after "62 % of a request".
+#: What a request does in a part of its time, as a noun and after "62 % of the time".
 _WORDS: Mapping[str, tuple[str, str]] = {
-    "database": ("database", "waits for the database"),
-    "downstream": ("service downstream", "waits for the service downstream"),
-    "db-pool": ("wait for a database connection", "waits for a database connection"),
-    "client-pool": ("wait for an HTTP connection", "waits for a connection to the service downstream"),
-    "executor": ("wait for the executor", "waits for the executor"),
-    "lock": ("lock", "waits at a lock"),
-    "wait": ("wait", "waits"),
-    "computation": ("computation, or ready to run", "computes"),
-    "server-queue": ("queue in front of the server's threads", "waits until the server has a thread for it"),
-    "outside": ("unknown: no thread has the request", "passes where no thread has it"),
+    "database": ("database", "waiting for the database"),
+    "downstream": ("service downstream", "waiting for the service downstream"),
+    "db-pool": ("wait for a database connection", "waiting for a database connection"),
+    "client-pool": ("wait for an HTTP connection", "waiting for a connection to the service downstream"),
+    "executor": ("wait for the executor", "waiting for the executor"),
+    "lock": ("lock", "waiting for a lock"),
+    "wait": ("wait", "waiting"),
+    "computation": ("computation, or ready to run", "computing"),
+    "server-queue": ("queue for a server thread", "waiting for a server thread"),
+    "outside": ("unknown: no thread has the request", "without a thread"),
 }
-_UNEXPLAINED = "what the server waits for is unknown"
+_UNEXPLAINED = "for an unknown reason"
 
 
 def breakdown_line(name: str, time: Breakdown) -> str:
     """Describes the largest parts, for a terminal:
-    ``62 % of a request waits at a lock, Semaphore at OrderService:42; 18 at a time``."""
+    ``62 % of the time waiting for a lock, Semaphore at OrderService:42; 18 at a time``."""
     if not time.parts:
         return f"{name}: {_contradiction(time)}"
     large_parts = [part for part in time.parts[:_LINES] if part.share >= _LEAST]
-    parts = [_sentence(part, " of a request" if part is time.parts[0] else "") for part in large_parts]
+    parts = [_sentence(part, " of the time" if part is time.parts[0] else "") for part in large_parts]
     latency = "" if time.is_slowed else f" of {figures.duration(time.latency)}"
     return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{latency}."
 
@@ -50,10 +50,10 @@ def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
         return ""
     queued = analysis.over_windows(name, "virtual_queued") or 0.0
     if queued >= _CARRIER_WAITS * time.throughput * time.latency:
-        return f"{figures.count(queued)} at a time only wait for a carrier: dumps show what these waited for before."
+        return f"{figures.count(queued)} threads at a time wait for a carrier only: dumps show their previous wait."
     bottleneck = analysis.verdict.variants[name].bottleneck
     if "cpu" in (bottleneck.resource, *bottleneck.together):
-        return "Its CPU is used up: of a thread that only waits for the CPU, dumps may show what it waited for before."
+        return "Its CPU is used up: for threads that wait for the CPU only, dumps may show their previous wait."
     return ""
 
 
@@ -71,7 +71,7 @@ def breakdown_table(analysis: Analysis) -> Table:
     known_times = [time for time in times.values() if time.parts]
     if not known_times:
         rows = [[name, _contradiction(time)] for name, time in times.items()]
-        return Table(caption, ["variant", "why there is no table"], rows)
+        return Table(caption, ["variant", "why the table is missing"], rows)
     keys = _keys(known_times)
     rows = [[*_labels(key), *_side_by_side(times.values(), [key])] for key in keys]
     others = [key for time in known_times for part in time.parts if (key := _key(part)) not in keys]
@@ -85,9 +85,9 @@ def breakdown_table(analysis: Analysis) -> Table:
 
 
 _CAPTION = (
-    "By thread dumps in one more trial of each variant, which does not count. Shares are of the client's mean latency"
-    " in that trial; time is per request, by Little's law: requests at a time / throughput. Explained is what has a"
-    " resource or a place in the code."
+    "From thread dumps in a final, unscored trial of each variant. Shares refer to the client's mean latency in that"
+    " trial; time is per request, by Little's law: requests at a time / throughput. Explained: parts with a resource or"
+    " a place in the code."
 )
 
 
@@ -101,23 +101,25 @@ def _trial(time: Breakdown) -> str:
     dumps = f"{time.dumps} dump{'' if time.dumps == 1 else 's'}"
     text = f"{dumps} at {figures.rate(time.throughput)} and a mean latency of {figures.duration(time.latency)}"
     if time.dump_cpu is not None and time.cpu_share is not None:
-        text += f"; a dump took {figures.duration(time.dump_cpu)} of CPU time, all {figures.share(time.cpu_share)}"
-        text += " of what the limit allows"
+        text += (
+            f"; a dump took {figures.duration(time.dump_cpu)} of CPU time, all dumps {figures.share(time.cpu_share)}"
+        )
+        text += " of the CPU limit"
     if time.is_held_back:
-        text += ", and more dumps would have taken too much"
+        text += "; more dumps would have taken too much CPU"
     if not time.parts:
         text += f"; {_contradiction(time)}"
     elif time.is_slowed:
         text += (
-            f"; no times, for the throughput was more than {percent(1 - breakdown.SLOWED)} below that of the trials"
-            " that count"
+            f"; no times, because the throughput was more than {percent(1 - breakdown.SLOWED)} below that of the scored"
+            " trials"
         )
     return f"{text}."
 
 
 def _contradiction(time: Breakdown) -> str:
     return (
-        f"where the time goes is not known: the threads that handle requests account for {percent(time.accounted)} of"
+        f"it is unknown where the time goes: the threads that handle requests account for {percent(time.accounted)} of"
         " the mean latency"
     )
 

@@ -45,7 +45,7 @@ def _group(name: str, by_limit: Sequence[Analysis]) -> LimitGroup:
         experiment=name,
         heading=heading,
         chart=ratio_intervals(rows, by_limit[0].verdict.margin, f"{heading} under each CPU limit"),
-        caption="Dots: ratios. Lines: their intervals. Inside the grey band it does not matter.",
+        caption="Dots: ratios. Lines: their intervals. Grey band: too small to matter.",
         table=_limit_table(by_limit),
     )
 

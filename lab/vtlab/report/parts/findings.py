@@ -20,5 +20,5 @@ def finding_table(analysis: Analysis) -> Table:
         ]
         for finding in analysis.verdict.findings
     ]
-    caption = f"Measured: what this run showed. Published: {PUBLISHED}; whether it is yours a measurement says."
+    caption = f"Measured: seen in this run. Published: {PUBLISHED}; only a measurement shows whether it affects you."
     return Table(caption, ["finding", "kind", "where and how much", "cause and cure", "try it", "source"], rows)

@@ -33,5 +33,5 @@ def curve_table(curve: Curve, variants: Sequence[str]) -> Table:
             else:
                 row += [figures.DASH] * 3
         rows.append(row)
-    caption = "Throughput and latency over users: one pair of JVMs, one window a level"
+    caption = "Throughput and latency over users: one pair of JVMs, one window per level"
     return Table(caption, head, rows, numeric=tuple(range(len(head))))

@@ -56,7 +56,7 @@ def _p99_panel(analysis: Analysis) -> Panel | None:
     if not any(values for _, values in p99):
         return None
     picture = trial_dots(p99, "Client latency p99 in each trial", figures.duration)
-    return Panel("Latency p99", picture, "As the client sees it, queueing included.")
+    return Panel("Latency p99", picture, "As the client sees it, including queueing.")
 
 
 def _percentile_panel(analysis: Analysis) -> Panel | None:
@@ -94,13 +94,13 @@ def latency_table(analysis: Analysis) -> Table:
     if any(remarks):
         head.append("remark")
         rows = [[*row, remark] for row, remark in zip(rows, remarks, strict=True)]
-    follows = " Under closed load it follows from the throughput: users / throughput, less the think time."
+    follows = " Under closed load the mean follows from the throughput: users / throughput, less the think time."
     caption = (
         "Client latency: means over trials."
         + (follows if isinstance(load, ClosedLoad) else "")
-        + " Service time is the server's mean once a thread has the request;"
-        " queue time is the client's mean minus it. – stands where a trial has fewer than 10 samples beyond"
-        " the percentile (p99.9 needs 10,000 requests per window), or nothing was measured."
+        + " Service time is the server's mean once a thread has the request; queue time is the client's mean minus"
+        " the service time. – means: not measured, or a trial has fewer than 10 samples beyond the percentile (p99.9"
+        " needs 10,000 requests per window)."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 9)))
 
@@ -112,7 +112,7 @@ def _no_latency(result: VariantResult, users: int) -> str:
     if result.missing_users is not None:
         if result.missing_users >= 0.5:
             return f"{round(result.missing_users):,} of {users:,} users never got an answer"
-        return f"latency and throughput do not fit {users:,} user{'' if users == 1 else 's'}"
+        return f"latency and throughput do not match {users:,} user{'' if users == 1 else 's'}"
     return ""
 
 
@@ -147,9 +147,9 @@ def cost_table(analysis: Analysis) -> Table:
         "measured / expected",
     ]
     caption = (
-        "Errors never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
-        " largest resident set. Modelled: by mean value analysis of what a request takes. Expected: by the"
-        " operational laws, where the experiment has it."
+        "Throughput excludes errors. Dropped: arrivals that could not start (open load). Memory: the largest resident"
+        " set. Modelled: by mean value analysis of the service demands. Expected: by the operational laws, if the"
+        " experiment states it."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 9)))
 

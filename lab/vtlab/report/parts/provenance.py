@@ -24,8 +24,8 @@ def rejection_table(analysis: Analysis) -> Table:
     """Lists the attempts that do not count, with every reason."""
     rows = [[f"{r.block}", f"{r.attempt}", "; ".join(r.reasons)] for r in analysis.rejected]
     return Table(
-        "They stay in the raw data and count for nothing else.",
-        ["block", "attempt", "why it was rejected"],
+        "Rejected attempts stay in the raw data; no figure includes them.",
+        ["block", "attempt", "reasons"],
         rows,
     )
 
@@ -44,10 +44,10 @@ def environment_table(analysis: Analysis) -> Table:
         ["load", amount],
         [
             "limits",
-            f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'as the JVM chooses'}",
+            f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'chosen by the JVM'}",
         ],
         ["measured window", windows(exp)],
-        *([f"{name}: JVM saw", jvm] for name, jvm in descriptions),
+        *([f"{name}: JVM", jvm] for name, jvm in descriptions),
         *_warm_up_cpu(analysis),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),
@@ -60,7 +60,7 @@ def environment_table(analysis: Analysis) -> Table:
 def _jvm(instance: Instance) -> str:
     """Describes the settings that a JVM chose or was given."""
     cpus = instance.processors
-    heap = f", a heap of {figures.memory(instance.heap)}" if instance.heap else ""
+    heap = f", heap {figures.memory(instance.heap)}" if instance.heap else ""
     archives = class_archives.list_suffix(instance)
     return f"Java {instance.java}, {instance.gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{heap}{archives}"
 
@@ -74,7 +74,7 @@ def _warm_up_cpu(analysis: Analysis) -> list[list[str]]:
 def checks_note(analysis: Analysis) -> str:
     """Says how many blocks count, and what the checks' worst values are where none does."""
     counts = f"{block_counts.planned_blocks(analysis.verdict.n, analysis.run.manifest.blocks)}."
-    rejected_only = " The worst values below are those of the rejected attempts."
+    rejected_only = " The worst values below come from rejected attempts."
     return counts if analysis.verdict.n else counts + rejected_only
 
 

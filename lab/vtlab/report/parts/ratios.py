@@ -60,7 +60,7 @@ def metric_table(analysis: Analysis) -> Table:
     head = ["metric", first.over, first.of, "ratio", f"{percent(v.confidence)} interval", "better", "verdict"]
     caption = f"Ratios {first.of} over {first.over}. The primary metric, first, carries the verdict.{_tests(analysis)}"
     caption += (
-        " Without a ratio: CPU per request and memory at throughputs that differ by more than"
+        " These have no ratio: CPU per request and memory, if throughputs differ by more than"
         f" {percent(v.margin)}; service time and queue time, which belong together; latency under closed load, which"
         " follows from the throughput; latency of an overloaded variant."
     )
@@ -74,10 +74,10 @@ def _tests(analysis: Analysis) -> str:
     tests = [f"{name} {probability(p)}" for name, p in p_values if p is not None]
     if not tests:
         return ""
-    text = f" Its p, one-sided, for {_claim(c, v.margin)}: {', '.join(tests)}."
+    text = f" Its one-sided p for {_claim(c, v.margin)}: {', '.join(tests)}."
     if v.decision:
         return f"{text} {_levels(v.decision)}"
-    return text + (" Holm: corrected for the number of comparisons in this report." if c.p_holm is not None else "")
+    return text + (" Holm corrects for the number of comparisons in this report." if c.p_holm is not None else "")
 
 
 def _levels(decision: Decision) -> str:
@@ -85,8 +85,8 @@ def _levels(decision: Decision) -> str:
     looks = figures.listed([str(number) for number in decision.looks])
     among = f" and {decision.comparisons} comparisons" if decision.comparisons > 1 else ""
     return (
-        f"At {decision.blocks} blocks a p of at most {100 * decision.level / 2:.2g} % settles it: the looks at {looks}"
-        f" blocks{among} share 2.5 % to each side, and their intervals 95 %."
+        f"After {decision.blocks} blocks, a p of at most {100 * decision.level / 2:.2g} % settles it: the looks after"
+        f" {looks} blocks{among} share 2.5 % on each side, and their intervals 95 %."
     )
 
 

@@ -30,12 +30,12 @@ _OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
         "throttled_periods",
         "CPU throttling",
         figures.share,
-        "Share of 100 ms periods in which the CPU was withheld.",
+        "Share of the 100 ms periods in which the CPU quota ran out.",
     ),
     ("in_flight", "Requests in flight", figures.count, "A flat top is a cap: threads, connections or the load."),
-    ("threads", "Platform threads", figures.count, "Live JVM threads; virtual threads are not among them."),
-    ("heap_used", "Heap in use", figures.memory, "The saw teeth are garbage collections."),
-    ("resident", "Resident memory", figures.memory, "What counts against the memory limit."),
+    ("threads", "Platform threads", figures.count, "Live JVM threads, without virtual threads."),
+    ("heap_used", "Heap in use", figures.memory, "Each drop is a garbage collection."),
+    ("resident", "Resident memory", figures.memory, "The memory that counts against the limit."),
 )
 
 
@@ -68,8 +68,8 @@ def over_time_note(analysis: Analysis) -> str:
     if (sampled := sampled_block(analysis)) is None:
         return ""
     return (
-        f"Block {sampled[0].block}, from its first trial on. Shaded: the measured windows, with the initials of the"
-        " variant under load."
+        f"Block {sampled[0].block}, from its first trial. Shaded: the measured windows, labelled with the initials of"
+        " the variant under load."
     )
 
 
@@ -93,7 +93,7 @@ def role(result: VariantResult, bound: Bound) -> str:
     if bound.utilisation > EXCEEDED:
         return "refuted"
     if limit.inside and bound.resource == limit.inside.pool:
-        return "full, but what is inside is slow"
+        return "full, but slow inside"
     is_next = result.next is not None and result.next.resource == bound.resource and bound.low is not None
     return "next" if is_next else ""
 
@@ -120,8 +120,8 @@ def bound_table(analysis: Analysis) -> Table:
         "role",
     ]
     caption = (
-        "Bound = capacity / service demand: the most requests per second that the resource allows. Refuted: the"
-        " measurement is far above it, so a request takes less of it under load than alone."
+        "Bound = capacity / service demand: the most requests per second that the resource can serve. Refuted: the"
+        " measurement is far above it, so a request needs less of the resource under load than alone."
     )
     return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6, 7))
 
@@ -142,7 +142,7 @@ def _bound_row(name: str, result: VariantResult, bound: Bound) -> list[str]:
 
 
 def place_table(analysis: Analysis) -> Table:
-    """Lists where the threads that handle requests stood, by the thread dumps of the trial that does not count."""
+    """Lists where the threads that handle requests stood, by the thread dumps of the unscored trial."""
     rows = []
     for block in analysis.accepted:
         for name in variant_names(analysis):
@@ -150,7 +150,7 @@ def place_table(analysis: Analysis) -> Table:
             for place in diagnosis.places if diagnosis else []:
                 share = place.threads / diagnosis.threads if diagnosis and diagnosis.threads else None
                 rows.append([name, place.place, place.activity, figures.count(place.threads), figures.share(share)])
-    caption = "Threads that handle a request, as a mean over thread dumps in a trial that does not count."
+    caption = "Threads that handle a request: means over the thread dumps of a final, unscored trial."
     return Table(caption, ["variant", "place", "what", "threads", "share"], rows, numeric=(3, 4))
 
 
@@ -163,7 +163,7 @@ def pinning_table(analysis: Analysis) -> Table:
         for place, rate in result.pinned.items()
     ]
     caption = (
-        "Waits of 1 ms and more of virtual threads that kept their carriers: the innermost line of code that is not the"
-        " JDK's. A carrier that waits runs no other thread."
+        "Waits of 1 ms and more during which virtual threads kept their carriers, by the innermost line outside the"
+        " JDK. A carrier that waits runs no other thread."
     )
     return Table(caption, ["variant", "class and line", "pinnings per second"], rows, numeric=(2,))

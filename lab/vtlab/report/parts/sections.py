@@ -105,17 +105,17 @@ def _ratios(analysis: Analysis) -> Section:
     return Section(
         RATIOS,
         [NamedTable("ratios by metric", ratios.metric_table(analysis))],
-        note="A block is one fresh start of every variant: the unit of replication. Blocks that agree make a narrow"
+        note="A block is one fresh start of every variant: the unit of replication. Blocks that agree narrow the"
         " interval.",
         chart=ratios.block_panel(analysis),
-        no_charts="There are no ratios to draw.",
+        no_charts="No ratios to draw.",
         tables_title="Ratios by metric",
     )
 
 
 def _performance(analysis: Analysis) -> Section:
     if not analysis.verdict.n:
-        return Section(PERFORMANCE, no_charts="No block counted, so there is nothing to show.")
+        return Section(PERFORMANCE, no_charts="No block counts, so there is nothing to show.")
     return Section(
         PERFORMANCE,
         [
@@ -135,22 +135,19 @@ def _over_time(analysis: Analysis) -> Section:
         note=resource_use.over_time_note(analysis) if panels else "",
         panels=panels,
         has_key=True,
-        no_charts="This run has no samples over time: it was stopped before they were written, or no block counted.",
+        no_charts="This run has no samples over time: it stopped before writing them, or no block counts.",
     )
 
 
 def _bounds(analysis: Analysis) -> Section:
     panels = resource_use.bound_panels(analysis)
-    note = (
-        "How much of what each resource allows was reached. The bottleneck is the resource of which a little more"
-        " would help most."
-    )
+    note = "Throughput as a share of what each resource allows. A little more of the bottleneck would help most."
     return Section(
         BOUNDS,
         [NamedTable("bounds by resource", resource_use.bound_table(analysis))],
         note=note if panels else "",
         panels=panels,
-        no_charts="No bound could be computed from what was measured.",
+        no_charts="The measurements allow no bound.",
     )
 
 

@@ -11,7 +11,7 @@ from vtlab.report.parts.part import Table
 from vtlab.report.words import figures, labels
 
 TITLE = "Thresholds of the script"
-_CAPTION = "As the script has them, over the windows of the trials of each block alone; none ends a block."
+_CAPTION = "Evaluated over the windows of each block's trials only; none ends a block."
 
 
 def threshold_table(analysis: Analysis) -> Table:

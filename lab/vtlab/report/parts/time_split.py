@@ -11,14 +11,14 @@ from vtlab.report.parts.part import Panel
 from vtlab.report.words.labels import variant_names
 
 CAPTION = (
-    "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"
-    " are any. The bars have one scale."
+    "Means per request: its wait for a thread, then the work of its thread (from thread dumps, if any). The bars share"
+    " one scale."
 )
 #: Most parts of the time that are named; the rest is one part.
 _MOST = 5
 #: Activities during which no thread of the service has the request.
 _BEFORE = ("server-queue", "outside")
-_QUEUE, _SERVICE, _REST = "queue, before a thread has it", "service, once a thread has it", "the rest"
+_QUEUE, _SERVICE, _REST = "queue (waits for a thread)", "service (has a thread)", "the rest"
 
 
 def time_panels(analysis: Analysis) -> list[Panel]:

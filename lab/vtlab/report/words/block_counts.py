@@ -14,10 +14,10 @@ def after_look(decision: Decision) -> str:
     return {
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",
-        "futile": f"no further blocks: up to {most} blocks would hardly settle it",
-        "within": f"no further blocks: {following} would take longer than --within allows",
-        "last look": f"not settled after {blocks} blocks, the most of a run",
-        None: f"not settled after {blocks} blocks, the next look is after {following}",
+        "futile": f"no further blocks: even {most} blocks are unlikely to settle it",
+        "within": f"no further blocks: {following} would take longer than --max-time allows",
+        "last look": f"not settled after {blocks} blocks, the maximum of a run",
+        None: f"not settled after {blocks} blocks, checked again after {following}",
     }[decision.ended]
 
 
@@ -29,7 +29,7 @@ def why_invalid(analysis: Analysis) -> str | None:
     attempts = len(verdict.rejected)
     rejections = f", {attempts} rejected" if attempts else ""
     count = _unfinished(verdict.n, verdict.decision) if verdict.decision else planned_blocks(verdict.n, planned)
-    return f"Not valid: {count}{rejections}. Do not decide by this run."
+    return f"Not valid: {count}{rejections}. Do not base a decision on this run."
 
 
 def planned_blocks(blocks: int, planned: int) -> str:
@@ -43,9 +43,9 @@ def rejected_blocks(blocks: int) -> str:
 
 
 def _unfinished(blocks: int, decision: Decision) -> str:
-    """Says how many blocks count of a run that lacks some: ``3 blocks count, the next look is after 4``."""
+    """Says how many blocks count of a run that lacks some: ``3 blocks count, checked again after 4``."""
     if decision.ended:
-        after = "another does not fit into the time (--within)"
+        after = "too little time is left for another (--max-time)"
     else:
-        after = f"the next look is after {stopping_rule.next_look(decision.looks, blocks)}"
+        after = f"checked again after {stopping_rule.next_look(decision.looks, blocks)}"
     return f"{blocks} block{' counts' if blocks == 1 else 's count'}, {after}"

@@ -14,6 +14,7 @@ from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
 from vtlab.model.verdict import Bottleneck, Bound, Inside, VariantResult
 from vtlab.report.words import figures
+from vtlab.report.words.phrases import load_words
 
 #: At this share of a bound or above the modelled throughput says no more than the bound, and is left out.
 _NEAR = 0.95
@@ -36,21 +37,26 @@ _HOLDERS: dict[Activity, str] = {
 
 
 def sentence(analysis: Analysis, variant: str) -> str:
-    """Says what limits the variant: measured beside bound or model, whether more of it helps, and what is next."""
+    """Says what limits the variant, beside its throughput: bound or model, whether more of it helps, what is next."""
     result = analysis.verdict.variants[variant]
     if not result.throughput:
         if result.failed_blocks:
             return f"failed {in_blocks(result.failed_blocks, analysis.verdict.n)}: {failures(result)}."
-        return "no block counts, so nothing is known."
-    text = _limit(analysis, variant, result)
-    if result.growth is not None:
-        text = f"{growing(result.growth)}; {text}"
-    return text + _next(result) + "."
+        return "no block counts, so its limit is unknown."
+    overloaded = "overloaded; " if result.growth is not None else ""
+    return overloaded + _limit(analysis, variant, result) + _next(result, analysis.run.experiment) + "."
+
+
+def line(analysis: Analysis, variant: str) -> str:
+    """Names the variant, its throughput and what limits it: ``platform: 48.8/s, limited by its 10 Tomcat threads …``"""
+    throughput = analysis.verdict.variants[variant].throughput
+    measured = f"{figures.rate(throughput)}, " if throughput else ""
+    return f"{variant}: {measured}{sentence(analysis, variant)}"
 
 
 def growing(growth: float) -> str:
     """Says how fast the queue of an overloaded variant grows."""
-    return f"overloaded, growing by {figures.significant(growth, 2)} requests a second"
+    return f"the queue grows by {figures.significant(growth, 2)} requests per second"
 
 
 def failures(result: VariantResult) -> str:
@@ -71,69 +77,64 @@ def bound_of(result: VariantResult, resource: str) -> Bound | None:
     return next((bound for bound in result.bounds if bound.resource == resource), None)
 
 
-def bound_interval(bound: Bound | None) -> str:
-    """Writes the interval of a bound, in brackets, where it is known."""
-    if bound is None or bound.low is None or bound.high is None:
-        return ""
-    ends = figures.interval(bound.low, bound.high, figures.rate)
-    # Ends that print alike are the bound itself, which stands before them.
-    return "" if ends == figures.rate(bound.low) else f" ({ends})"
+def serves(bound: Bound) -> str:
+    """Writes a bound with its interval, where that is known: ``about 47.1/s (38.7–57.3)``."""
+    return f"about {figures.rate(bound.bound)}{figures.ends(bound.low, bound.high, figures.rate)}"
 
 
 def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
-    limit, experiment, measured = result.bottleneck, analysis.run.experiment, figures.rate(result.throughput)
+    limit, experiment = result.bottleneck, analysis.run.experiment
     if limit.inside is not None:
         return _inside(result, limit.inside)
     if limit.resource == "unknown":
-        model_remark = f"; modelled {figures.rate(result.modelled)}" if result.modelled else ""
-        return f"nothing measured explains its {measured}{model_remark}"
+        return f"limit unknown: nothing measured explains this throughput{_model(result)}"
     if limit.together:
         return _together(result, experiment)
     if limit.resource == "memory":
         heap = resource_words(limit.resource)
         heap += f" (heap {experiment.limits.heap})" if experiment.limits.heap else ""
-        return f"limited by {heap}: {measured}; {_memory(analysis.over_windows(variant, 'gc_share'))}"
+        return f"limited by {heap}: {_memory(analysis.over_windows(variant, 'gc_share'))}"
     if limit.resource not in RESOURCES:
-        return f"limited by {described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
-    text = f"limited by {described(result, limit.resource, experiment)}: {measured}"
+        return f"limited by {described(result, limit.resource, experiment)}, as thread dumps show"
+    text = f"limited by {described(result, limit.resource, experiment)}"
     is_arrivals = limit.resource == "load" and not isinstance(experiment.load, ClosedLoad)
     queued = analysis.over_windows(variant, "virtual_queued") if limit.resource == "carriers" else None
     if limit.bound is None and queued:
-        return f"{text}; virtual threads that are ready and wait for one: {figures.count(queued)} at a time"
+        return f"{text}: {figures.count(queued)} virtual threads at a time are ready and wait for one"
     if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
-    text += f"; the law allows {figures.rate(limit.bound)}{bound_interval(bound_of(result, limit.resource))}"
-    if result.modelled and limit.utilisation < _NEAR:
-        text += f", modelled {figures.rate(result.modelled)}"
-    return text
+    bound = bound_of(result, limit.resource)
+    most = serves(bound) if bound else f"about {figures.rate(limit.bound)}"
+    text += f", at most {most}" if limit.resource == "load" else f", which can serve {most}"
+    return text + (_model(result) if limit.utilisation < _NEAR else "")
+
+
+def _model(result: VariantResult) -> str:
+    return f"; the model expects {figures.rate(result.modelled)}" if result.modelled else ""
 
 
 def _together(result: VariantResult, experiment: Experiment) -> str:
     limit = result.bottleneck
     shared = [limit.resource, *limit.together]
     limits = figures.listed([described(result, resource, experiment) for resource in shared])
-    text = f"limited by {limits} together: {figures.rate(result.throughput)}"
-    if result.modelled:
-        text += f", modelled {figures.rate(result.modelled)}"
+    text = f"limited by {limits} together{_model(result)}"
     separate = [
-        f"{resource_words(resource)} {figures.rate(bound.bound)}{bound_interval(bound)}"
-        for resource in shared
-        if (bound := bound_of(result, resource))
+        f"{resource_words(resource)} {serves(bound)}" for resource in shared if (bound := bound_of(result, resource))
     ]
-    return text + (f"; alone would allow: {figures.listed(separate)}" if len(separate) == len(shared) else "")
+    return text + (f"; alone they would allow: {figures.listed(separate)}" if len(separate) == len(shared) else "")
 
 
 def _inside(result: VariantResult, inside: Inside) -> str:
     """Describes a pool that is full of holders for which something inside it takes longer than alone."""
     one = _UNITS.get(inside.pool, "one")
     text = (
-        f"{figures.rate(result.throughput)}, {_in_use(result, inside)} in use, but {one} is held"
-        f" {figures.duration(inside.loaded)} under load, {figures.duration(inside.alone)} alone: "
+        f"{_in_use(result, inside)} in use, but {one} is held for {figures.duration(inside.loaded)} under load and for"
+        f" {figures.duration(inside.alone)} alone: "
     )
     is_slow = inside.loaded >= _SLOW * inside.alone
-    text += "enlarging the pool does not help" if is_slow else "what is inside it has become slower"
+    text += "a larger pool does not help" if is_slow else "what a request does with it has become slower"
     if inside.activity is not None:
-        text += f"; what holds it: {activity_words(inside.activity)}" + (f", {inside.place}" if inside.place else "")
+        text += f"; held by {activity_words(inside.activity)}" + (f", {inside.place}" if inside.place else "")
     return text
 
 
@@ -160,17 +161,19 @@ def _in_use(result: VariantResult, inside: Inside) -> str:
 def _memory(pauses: float | None) -> str:
     """Says why memory is short: the collector takes the time, or leaves no room."""
     if pauses is not None and pauses >= _LONG_PAUSES:
-        return f"collecting garbage pauses it for {figures.share(pauses)} of the time"
-    return "a full collection leaves hardly any room in its heap"
+        return f"garbage collection pauses it for {figures.share(pauses)} of the time"
+    return "its heap stays almost full after a full collection"
 
 
-def _next(result: VariantResult) -> str:
+def _next(result: VariantResult, experiment: Experiment) -> str:
     """Says what would limit it next; only a bound with an interval does."""
     bound = bound_of(result, result.next.resource) if result.next else None
     if bound is None or bound.low is None or bound.high is None:
         return ""
-    kind = "the nearest bound is" if result.bottleneck.resource == "unknown" else "next would be"
-    return f"; {kind} {resource_words(bound.resource)} at {figures.rate(bound.bound)}{bound_interval(bound)}"
+    kind = "nearest known" if result.bottleneck.resource == "unknown" else "next"
+    is_users = bound.resource == "load" and isinstance(experiment.load, ClosedLoad)
+    name = load_words(experiment) if is_users else resource_words(bound.resource)
+    return f"; the {kind} limit is {name} at {serves(bound)}"
 
 
 def described(result: VariantResult, resource: str, experiment: Experiment) -> str:

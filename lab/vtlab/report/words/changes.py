@@ -18,7 +18,7 @@ def lines(compared: Sequence[TwoRuns]) -> list[str]:
 
 def _lines(two: TwoRuns) -> list[str]:
     before, after = (analysis.run.manifest.run_id for analysis in (two.before, two.after))
-    lines = ["", f"{labels.title(two.after)} {labels.under(two.after)}: {after} over {before}"]
+    lines = ["", f"{labels.title(two.after)} {labels.under(two.after)}: {after} compared with {before}"]
     lines += [f"  {sentence(change)}" for change in two.changes]
     lines += [f"  {bound}" for change in two.changes if (bound := _lower_bound(two, change))]
     if two.no_absolute:
@@ -33,13 +33,13 @@ def sentence(change: Change) -> str:
     verdict = f"{SYMBOLS[change.verdict]} {change.verdict}  " if change.verdict else ""
     text = f"{verdict}{change.name}: {form(change.before)}, then {form(change.after)}"
     if change.ratio is None:
-        return f"{text}; no ratio of the two"
-    text += f": {figures.ratio(change.ratio)}"
+        return f"{text}; the two have no ratio"
+    text += f": {figures.ratio(change.ratio)}{figures.ends(change.low, change.high)}"
     first, second = change.blocks
     blocks = f"{first} and {second} blocks"
     if change.low is None or change.high is None:
-        return f"{text}, {blocks}, no interval from a single block"
-    return f"{text}, {percent(CONFIDENCE)} interval {figures.interval(change.low, change.high)}, {blocks}"
+        return f"{text}, {blocks}, too few for an interval"
+    return f"{text}, {percent(CONFIDENCE)} interval, {blocks}"
 
 
 def _lower_bound(two: TwoRuns, change: Change) -> str | None:
@@ -52,4 +52,4 @@ def _lower_bound(two: TwoRuns, change: Change) -> str | None:
     ]
     if not runs:
         return None
-    return f"{change.name} is a lower bound in {figures.listed(runs)}: more users can show another change"
+    return f"{change.name} is a lower bound in {figures.listed(runs)}: with more users the change can differ"

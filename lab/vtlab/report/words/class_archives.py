@@ -19,6 +19,6 @@ def unused_note(instance: Instance) -> str | None:
     if not names:
         return None
     return (
-        f"the JVM of {instance.variant} does not use {' and '.join(names)}, and starts the slower for it: its log says"
-        " why (a cache made for another JDK or jar, other flags, or an agent); make it anew"
+        f"the JVM of {instance.variant} does not use {' and '.join(names)} and starts more slowly: its log says why (a"
+        " cache for another JDK or jar, other flags, or an agent); build the cache again"
     )

@@ -8,8 +8,7 @@ from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Comparison
-from vtlab.report.words import bottlenecks, figures, phrases
+from vtlab.report.words import figures
 
 #: Cells of a bar, and parts of one that a character shows.
 _BAR, _PARTS = 10, " ▏▎▍▌▋▊▉█"
@@ -17,8 +16,8 @@ _ENDED = {
     "levelled off": "no variant serves more with more users",
     "load generator": "the load generator could not send more",
     "failed": "a variant failed",
-    "time": "the time for the search was over",
-    "most users": f"vtlab asks for {curves.MOST_USERS:,} users at most",
+    "time": "the time for the search was up",
+    "most users": f"{curves.MOST_USERS:,} users are the maximum",
 }
 
 
@@ -36,12 +35,12 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     """Says where the variants part, why the search ended, and what it chose."""
     why = f": {curve.why}" if curve.why else ""
     # A curve that did not level off has no knee.
-    users = "twice the knee" if curve.ended == "levelled off" else "as far as the search came; more may show more"
+    reason = "twice the knee" if curve.ended == "levelled off" else "the end of the search; more users may show more"
     return [
         where_variants_part(curve, variants),
-        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It had one pair of JVMs, and one"
-        " window a level: no interval.",
-        f"The blocks have {curve.chosen:,} users, as vtlab chose: {users}.",
+        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It used one pair of JVMs and one"
+        " window per level, so it has no interval.",
+        f"vtlab chose {curve.chosen:,} users for the blocks: {reason}.",
     ]
 
 
@@ -54,8 +53,8 @@ def where_variants_part(curve: Curve, variants: Sequence[str]) -> str:
     share = max(point.jit or 0.0 for point in curve.points if point.variant in variants[:2])
     jit_sentence = f"the JIT compilers took up to {units.percent(share)} of the CPU limit from the requests"
     if not curves.stretches(curve, variants):
-        return f"Which variant serves more the curve cannot tell: {jit_sentence}."
-    return f"{_settled_levels(curve, variants)} {_with_users(cold)} the curve cannot tell: {jit_sentence}."
+        return f"The curve does not show which variant serves more: {jit_sentence}."
+    return f"{_settled_levels(curve, variants)} {_with_users(cold)} the curve does not show it: {jit_sentence}."
 
 
 def _with_users(levels: Sequence[int]) -> str:
@@ -68,17 +67,17 @@ def _settled_levels(curve: Curve, variants: Sequence[str]) -> str:
         case []:
             return "No level was measured."
         case [curves.Stretch(_, last, None)]:
-            return f"Up to {_users(last)} the search saw no clear difference."
+            return f"The search saw no clear difference up to {_users(last)}."
         case [curves.Stretch(first, _, str(better))]:
-            return f"From {_users(first)} on {better} serves more."
+            return f"From {_users(first)} upward, {better} serves more."
         case [curves.Stretch(_, last, None), curves.Stretch(first, _, str(better))]:
-            up_to = "With a single user" if last == 1 else f"Up to about {last:,} users"
-            return f"{up_to} no clear difference, from about {first:,} on {better} serves more."
+            up_to = "with a single user" if last == 1 else f"up to about {last:,} users"
+            return f"No clear difference {up_to}; from about {first:,} users upward, {better} serves more."
         case outcomes:
             levels = [_levels(curve, outcomes, variant) for variant in variants[:2]]
-            text = f"Which variant serves more changes with the users: {', '.join(filter(None, levels))}"
+            text = f"Which variant serves more depends on the users: {', '.join(filter(None, levels))}"
             is_all = all(outcome.better for outcome in outcomes)
-            return f"{text}." if is_all else f"{text}; with the others there is no clear difference."
+            return f"{text}." if is_all else f"{text}; no clear difference at the other levels."
 
 
 def _levels(curve: Curve, outcomes: Sequence[curves.Stretch], variant: str) -> str:
@@ -93,47 +92,15 @@ def _users(count: int) -> str:
 
 
 def decision_sentence(analysis: Analysis) -> str | None:
-    """Says where the variants part, by the curve; then by how much and what limits the better one, where the blocks
-    show a difference. None for a run whose load vtlab did not search."""
+    """Says where the variants part, by the curve; where the blocks show no difference, also which users may. None for a
+    run whose load vtlab did not search."""
     curve, c = analysis.run.manifest.curve, analysis.verdict.primary_comparison
     if curve is None:
         return None
     parted = where_variants_part(curve, analysis.run.experiment.variants)
-    if c.ratio is None or c.low is None or c.high is None:
+    if c.low is None or c.verdict in ("faster", "slower"):
         return parted
-    if c.verdict not in ("faster", "slower"):
-        unsettled = _without_winner(analysis, c, (c.low, c.high))
-        return f"{parted} At {curve.chosen:,} users {unsettled}.{_with_more_users(curve, [c.over, c.of])}"
-    return f"{parted} At {curve.chosen:,} users {_with_winner(analysis, c, (c.ratio, c.low, c.high))}."
-
-
-def _without_winner(analysis: Analysis, c: Comparison, interval: tuple[float, float]) -> str:
-    """Says what the blocks show where no variant is better."""
-    low, high = interval
-    beyond = f"a difference, but not clearly beyond {units.percent(analysis.verdict.margin)}"
-    difference = phrases.no_difference(c.metric, low, high) if low <= 1 <= high else beyond
-    return f"the blocks show {difference} ({figures.interval(low, high)}, {_blocks(analysis)})"
-
-
-def _with_winner(analysis: Analysis, c: Comparison, interval: tuple[float, float, float]) -> str:
-    """Says by how much one variant is better, and what limits it."""
-    ratio, low, high = interval
-    if c.verdict == "slower":
-        ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    better = c.of if c.verdict == "faster" else c.over
-    at_least = "at least " if c.is_lower_bound else ""
-    result = analysis.verdict.variants[better]
-    shared = [result.bottleneck.resource, *result.bottleneck.together]
-    limit = figures.listed([bottlenecks.described(result, resource, analysis.run.experiment) for resource in shared])
-    return (
-        f"{better} serves {at_least}{figures.significant(ratio)} times as much"
-        f" ({figures.significant(low)} to {figures.significant(high)}, {_blocks(analysis)}). Limited then by {limit}"
-    )
-
-
-def _blocks(analysis: Analysis) -> str:
-    n = analysis.verdict.n
-    return f"{n} block" + ("" if n == 1 else "s")
+    return parted + _with_more_users(curve, [c.over, c.of])
 
 
 def _with_more_users(curve: Curve, variants: Sequence[str]) -> str:
@@ -144,7 +111,7 @@ def _with_more_users(curve: Curve, variants: Sequence[str]) -> str:
     # For one level nobody knows whether it is chance; and the last may be the one at which k6 or a variant failed.
     if last.low == last.high or curve.ended in ("load generator", "failed"):
         return ""
-    return f" With more users the curve has {last.better} ahead: --users {last.low} measures there."
+    return f" With more users the curve shows {last.better} ahead: measure there with --users {last.low}."
 
 
 def _cell(curve: Curve, variant: str, users: int) -> str:

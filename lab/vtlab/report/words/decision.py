@@ -1,11 +1,12 @@
 """The decision that a verdict allows, in one sentence; the same for terminal, Markdown and HTML.
 
-It follows from the verdict and the bottlenecks alone, and is never stronger than the headline: a lower bound stays one,
-and what is the same is the same at the load that was measured.
+It follows from the verdict and the bottlenecks alone, and is never stronger than the headline: what is the same is the
+same at the load that was measured.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from vtlab.analysis.comparable import is_only_load, keeps_up
@@ -22,7 +23,7 @@ from vtlab.report.words.headline import broken_blocks
 
 @dataclass(frozen=True)
 class Decision:
-    """Advice and its reason: ``Turn it on``, ``at least 5.0 times the throughput``."""
+    """Advice and its reason: ``Turn it on``, ``virtual serves more at 20 users``. The headline has the figure."""
 
     lead: str
     reason: str
@@ -48,6 +49,7 @@ def decide(analysis: Analysis) -> Decision:
 
 
 _NONE = "No decision"
+_MORE_AND_LESS = {"throughput": ("serves more", "serves less")}
 
 
 def _lacking(analysis: Analysis) -> str:
@@ -57,14 +59,14 @@ def _lacking(analysis: Analysis) -> str:
     if verdict.n or not (verdict.decision and verdict.decision.ended and verdict.rejected):
         return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
     subject = "the only block" if len(verdict.rejected) == 1 else "the last block"
-    return f"{subject} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
+    return f"{subject} was rejected ({verdict.rejected[-1].reasons[0]}), and too little time was left for another"
 
 
 def _lead(comparison: Comparison) -> str:
     """Answers the question of a switch from platform to virtual threads; names the better one of other variants."""
     is_better = comparison.verdict == "faster"
     if (kind(comparison.over), kind(comparison.of)) == ("platform", "virtual"):
-        return "Turn it on" if is_better else "Do not"
+        return "Turn it on" if is_better else "Leave it off"
     return f"Prefer {comparison.of if is_better else comparison.over}"
 
 
@@ -74,11 +76,10 @@ def _difference(analysis: Analysis, comparison: Comparison) -> str:
     if comparison.verdict == "slower":
         better, worse = worse, better
     if comparison.ratio is None:
-        return f"{better} keeps up with {load}, {worse} does not{_limit(analysis, worse)}"
-    at_least = "at least " if comparison.is_lower_bound else ""
-    amount = f"{at_least}{phrases.amount(comparison.metric, comparison.ratio)} at {load}"
-    subject = f"{comparison.of} has " if comparison.verdict == "slower" else ""
-    return f"{subject}{amount}{_limit(analysis, worse)}"
+        return f"only {better} keeps up with {load}{_limit(analysis, worse)}"
+    more, less = _MORE_AND_LESS.get(comparison.metric, ("answers faster", "answers more slowly"))
+    what = more if comparison.verdict == "faster" else less
+    return f"{comparison.of} {what} at {load}{_limit(analysis, worse)}"
 
 
 def _limit(analysis: Analysis, variant: str) -> str:
@@ -100,12 +101,12 @@ def _bottleneck(result: VariantResult, experiment: Experiment) -> str | None:
 def _same(analysis: Analysis) -> str:
     verdict, comparison = analysis.verdict, analysis.verdict.primary_comparison
     results = [verdict.variants[name] for name in (comparison.over, comparison.of)]
-    within = f"the difference in {phrases.noun(comparison.metric)} is within {percent(verdict.margin)}"
     if all(keeps_up(result) for result in results):
-        return f"both keep up with it, and {within}"
-    limits = {_bottleneck(result, analysis.run.experiment) for result in results}
-    (shared, *others) = limits
-    return within if others or shared is None else f"both are limited by {shared}, and {within}"
+        return "both keep up with this load"
+    (shared, *others) = {_bottleneck(result, analysis.run.experiment) for result in results}
+    if others or shared is None:
+        return f"the difference in {phrases.noun(comparison.metric)} is too small to matter"
+    return "both are limited by " + re.sub(r"\bits\b", "their", shared)
 
 
 def _failing(analysis: Analysis, comparison: Comparison) -> str:
@@ -115,8 +116,7 @@ def _failing(analysis: Analysis, comparison: Comparison) -> str:
         return phrases.BOTH_COLD if all_cold else "both fail under this load"
     if all_cold:
         return f"{failing[0]} {phrases.COLD}"
-    reasons = dict.fromkeys(failure.reason for failure in analysis.verdict.variants[failing[0]].failures)
-    return f"{failing[0]} fails under this load" + (f" ({figures.listed(list(reasons))})" if reasons else "")
+    return f"{failing[0]} fails under this load"
 
 
 def _undecided(analysis: Analysis, comparison: Comparison) -> str:
@@ -128,5 +128,8 @@ def _undecided(analysis: Analysis, comparison: Comparison) -> str:
     if comparison.low is None or comparison.high is None:
         return "one block gives no interval"
     if comparison.low <= 1 <= comparison.high:
-        return f"these blocks show {phrases.no_difference(comparison.metric, comparison.low, comparison.high)}"
-    return f"the difference in {phrases.noun(comparison.metric)} is not clearly beyond {percent(verdict.margin)}"
+        return f"no clear difference at {phrases.load_words(analysis.run.experiment)}"
+    is_beyond = comparison.low > 1 + verdict.margin or comparison.high < 1 / (1 + verdict.margin)
+    corrected = ", after correction for the number of comparisons" if is_beyond else ""
+    difference = f"not clearly by more than {percent(verdict.margin)}{corrected}"
+    return f"{phrases.noun(comparison.metric)} differs, but {difference}"

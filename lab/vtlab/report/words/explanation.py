@@ -7,7 +7,7 @@ from vtlab.model.experiment import MAX_ERRORS, Experiment
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import Comparison, Verdict
-from vtlab.report.words import bottlenecks, figures, hints, phrases
+from vtlab.report.words import bottlenecks, figures, headline, hints, phrases
 
 
 def sentences(analysis: Analysis) -> list[str]:
@@ -24,24 +24,23 @@ def sentences(analysis: Analysis) -> list[str]:
 
 
 def comparison_sentence(analysis: Analysis) -> str | None:
-    """Says the ratio, its interval, the number of blocks, the margin, any overload; None where failing decided."""
+    """Says what the headline's figure rests on: confidence, blocks, margin, any overload; with the figure itself where
+    the headline says failures instead. None where failing decided, and nothing else is known."""
     v, c = analysis.verdict, analysis.verdict.primary_comparison
     if c.ratio is None:
         return _without_ratio(analysis)
-    text = f"{_capitalised_noun(c.metric)} of {c.of} is {_ratio(c.ratio)} times that of {c.over}"
-    if c.low is None or c.high is None:
-        text += f", {_over_blocks(v, c)}, which gives no interval"
-    else:
-        interval = figures.interval(c.low, c.high, _ratio)
-        text += f", {percent(v.confidence)} interval {interval}, {_over_blocks(v, c)}{_at_look(v)}"
-    if c.verdict is not None:
-        text += f"; differences up to {percent(v.margin)} do not count"
+    texts = []
+    if c.verdict == "fails" or headline.broken_blocks(v, c):
+        texts.append(f"{_capitalised(phrases.change(c))} in the blocks in which neither failed.")
+    if c.low is not None:
+        margin = f"differences up to {percent(v.margin)} are too small to matter"
+        texts.append(f"{percent(v.confidence)} interval {_over_blocks(v, c)}; {margin}.")
     if c.overloaded:
-        text += (
-            f". In some blocks {figures.listed(c.overloaded)} could not keep up with the arrivals: there the latency"
-            " grows with the length of the window"
+        texts.append(
+            f"In some blocks {figures.listed(c.overloaded)} could not keep up with the arrivals: there the latency"
+            " grows with the length of the window."
         )
-    return text + "."
+    return " ".join(texts) or None
 
 
 def _without_ratio(analysis: Analysis) -> str | None:
@@ -54,11 +53,11 @@ def _without_ratio(analysis: Analysis) -> str | None:
         load = phrases.load_words(analysis.run.experiment)
         rates = [f"{name} answered {figures.rate(v.variants[name].throughput)} of {load}" for name in c.overloaded]
         text = f"{figures.listed(rates)}, {over}; latency grows with the length of the window, so none is given."
-        return text[0].upper() + text[1:]
+        return _capitalised(text)
     if c.verdict == "fails":
         return None
     where = "in the only block" if over == _SINGLE else f"in every block, {over}"
-    return f"{_capitalised_noun(c.metric)} was not measured {where}."
+    return f"{_capitalised(phrases.noun(c.metric))} was not measured {where}."
 
 
 _SINGLE = "from a single block"
@@ -69,26 +68,18 @@ def _over_blocks(v: Verdict, c: Comparison) -> str:
     return f"over {blocks} blocks" if blocks != 1 else _SINGLE
 
 
-def _at_look(v: Verdict) -> str:
-    """Names the look of a run that the interval belongs to: ``(look 2 of at most 6; the interval allows for all)``."""
-    d = v.decision
-    if d is None or d.blocks not in d.looks:
-        return ""
-    return f" (look {d.looks.index(d.blocks) + 1} of at most {len(d.looks)}; the interval allows for all)"
-
-
 def _wide_interval(v: Verdict, c: Comparison) -> str | None:
-    """Says that a settled verdict has a wider interval than was wanted, and why; None where it has not."""
+    """Says that the interval of a settled verdict is wider than its target, and why; None where it is not."""
     d = v.decision
     if d is None or not v.valid or c.verdict not in ("faster", "slower", "equivalent"):
         return None
     if c.low is None or c.high is None or stopping_rule.is_precise(c.low, c.high, d.precision):
         return None
     why = {
-        "futile": f"up to {d.looks[-1]} blocks would hardly reach it",
-        "within": "the next look did not fit into the time (--within)",
-    }.get(d.ended or "", f"{v.n} blocks are the most of a run")
-    return f"The interval is wider than the precision of {percent(d.precision)} that was wanted: {why}."
+        "futile": f"even {d.looks[-1]} blocks are unlikely to reach it",
+        "within": "too little time was left for another block (--max-time)",
+    }.get(d.ended or "", f"{v.n} blocks are the maximum of a run")
+    return f"The interval is wider than the target of ±{percent(d.precision)}: {why}."
 
 
 def _failures(v: Verdict, variant: str) -> str | None:
@@ -104,13 +95,8 @@ def _errors(v: Verdict, variants: tuple[str, str], experiment: Experiment) -> st
     if most <= MAX_ERRORS and not any(v.variants[name].error_ratio for name in variants):
         return None
     shares = ", ".join(f"{name} {figures.share(v.variants[name].error_ratio)}" for name in variants)
-    return f"Errors among the answers: {shares}; up to {figures.share(most)} do not fail a variant."
+    return f"Errors among the answers: {shares}; a variant fails above {figures.share(most)}."
 
 
-def _capitalised_noun(metric: str) -> str:
-    text = phrases.noun(metric)
+def _capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _ratio(value: float, more_digits: int = 0) -> str:
-    return figures.ratio(value, more_digits).removesuffix("×")

@@ -10,6 +10,8 @@ DASH = "–"
 #: A resource is at its limit at this share of its bound or above: a bound is a measurement, too, and a throughput may
 #: lie a percent above it.
 AT_ITS_LIMIT = 0.995
+#: At this ratio or above, "2.3×" reads better than a percentage; and where an interval goes beyond the other.
+TIMES, _FAR = 1.5, 3.0
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -85,6 +87,35 @@ def interval(low: float | None, high: float | None, form: Callable[[float, int],
         return DASH
     distinct = [f"{form(low, more)} to {form(high, more)}" for more in range(4) if form(low, more) != form(high, more)]
     return distinct[0] if distinct else form(low, 0)
+
+
+def ends(low: float | None, high: float | None, form: Callable[[float, int], str] = ratio) -> str:
+    """Writes an interval behind its figure, without the unit: `` (4.87–5.05)``. Empty where it is not known, or where
+    its ends print alike: then the figure is both."""
+    both = interval(low, high, form).split(" to ")
+    return f" ({'–'.join(_number(end) for end in both)})" if len(both) == 2 else ""
+
+
+def _number(text: str) -> str:
+    return re.sub(r"[^\d.]+$", "", text)
+
+
+def change(ratio: float, low: float | None, high: float | None) -> str:
+    """Writes a ratio with its interval in the notation of sentences: ``−0.9 % (−2.1 to +0.3)``, and from 1.5 on, or
+    where the interval goes beyond 3, ``4.98× (4.77–5.21)``."""
+    if ratio >= TIMES or (high or ratio) > _FAR:
+        return f"{significant(ratio)}×{ends(low, high, lambda value, more: significant(value, 3 + more))}"
+    if low is None or high is None:
+        return f"{_percent(ratio, 0 if 0.0995 <= abs(ratio - 1) < 0.99 else 1)} %"
+    digits = 0 if high - low >= 0.03 else 1
+    # Ends that print alike need more digits, as an interval has a width.
+    digits = next((n for n in range(digits, digits + 4) if _percent(low, n) != _percent(high, n)), digits)
+    return f"{_percent(ratio, digits)} % ({_percent(low, digits)} to {_percent(high, digits)})"
+
+
+def _percent(ratio: float, digits: int) -> str:
+    text = f"{100 * (ratio - 1):+.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
 def reached(utilisation: float) -> str:

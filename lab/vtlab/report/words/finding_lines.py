@@ -8,7 +8,7 @@ from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
 
 #: A static finding, which is not known to be the reader's problem.
-PUBLISHED = "a published problem in a version or setting that you have"
+PUBLISHED = "a published problem with a version or setting in use here"
 _SERVERS = {"tomcat": "Tomcat", "jetty": "Jetty"}
 _PACKAGING = {
     "nested": "an executable jar",
@@ -30,11 +30,11 @@ def jar_lines(inspection: Inspection, jdk: str | None, findings: Sequence[Findin
         f"{inspection.jar}: {_PACKAGING[inspection.packaging]} with {_parts(inspection)}",
         f"classes: for Java {inspection.java} or newer"
         + (f", built by JDK {inspection.built_with}" * bool(inspection.built_with)),
-        f"JDK: {jdk}" if jdk else "JDK: none was found here, so problems of any JDK are shown",
+        f"JDK: {jdk}" if jdk else "JDK: not found, so the problems of every JDK are shown",
         *(
             [
                 "settings: " + ", ".join(f"{name}={value}" for name, value in inspection.settings.items()),
-                "  (of the default profile's files in the jar; environment and code may say otherwise)",
+                "  (from the default profile's files in the jar; environment and code can override them)",
             ]
             if inspection.settings
             else []
@@ -42,7 +42,7 @@ def jar_lines(inspection: Inspection, jdk: str | None, findings: Sequence[Findin
         "",
     ]
     if not findings:
-        return [*lines, "No published problem that vtlab knows is in these versions and settings."]
+        return [*lines, "vtlab knows no published problem with these versions and settings."]
     lines.append(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}, each {PUBLISHED}:")
     for finding in findings:
         lines += [
@@ -61,7 +61,7 @@ def jar_lines(inspection: Inspection, jdk: str | None, findings: Sequence[Findin
 def _parts(inspection: Inspection) -> str:
     server = f"{_SERVERS[inspection.server]} {inspection.server_version}".rstrip()
     parts = [
-        f"Spring Boot {inspection.boot or 'of an unknown version'}",
+        f"Spring Boot {inspection.boot or '(unknown version)'}",
         server,
         f"{len(inspection.libraries)} libraries",
         "actuator" if inspection.actuator else "no actuator",

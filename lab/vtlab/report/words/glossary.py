@@ -12,45 +12,48 @@ _BOTTLENECKS = list(
 GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "variant",
-        "One way to run the service: platform (a thread of the operating system per request), virtual, or either with"
-        " other settings, another JDK or another build.",
+        "One way to run the service: platform (an operating-system thread per request), virtual, or either with other"
+        " settings, another JDK or another build.",
     ),
     (
         "workload",
-        "What each turn of a user does: one request, a mix of weighted requests, or an iteration of a k6 script.",
+        "What a user does in each round: one request, one of a weighted mix, or an iteration of a k6 script.",
     ),
     ("experiment", "A workload, a load, limits, variants and the settings they need."),
     (
         "trial",
-        "One variant under load: warm-up, measured window, drain. It ends when the variant is idle or has ended.",
+        "One variant under load: warm-up, measured window, drain. It ends when the variant is idle or has exited.",
     ),
     (
         "block",
-        "Fresh JVMs for every variant, equal warm-up, then trials in a mirrored order, drawn by the seed."
+        "Fresh JVMs for every variant, equal warm-up, then trials in a mirrored order that the seed draws."
         " The unit of replication.",
     ),
     (
         "run",
-        "n blocks of one experiment under one set of limits: a fixed number (--blocks), of which fewer than 6 are a"
-        " quick look, or as many as settle the verdict.",
+        "n blocks of one experiment under one set of limits: a fixed number (--blocks; below 6 it is a quick look) or"
+        " as many as the verdict needs.",
     ),
     (
         "look",
-        "After 2, 3, 4, 6, 9 and 12 blocks a run without a fixed number may end. The intervals of all looks together"
-        " are made to catch the true ratio 95 times in 100, and wider than one of a fixed number of blocks.",
+        "After 2, 3, 4, 6, 9 and 12 blocks, a run without a fixed number can end. Its intervals are wider than those of"
+        " a fixed number, made to catch the true ratio 95 times in 100 over all looks.",
     ),
-    ("ratio", "The geometric mean over blocks of one variant's mean over the other's. 1 means alike."),
+    ("ratio", "The geometric mean over blocks of one variant's mean over the other's. 1 means no difference."),
     (
         "interval",
         "Where the ratio probably lies: a paired t interval on the log ratios of the blocks, made to catch the true"
         " ratio 95 times in 100.",
     ),
-    ("margin", "Differences too small to matter: 5 %, the same to both sides on a logarithmic scale."),
+    (
+        "margin",
+        "The largest difference that is too small to matter: 5 %, equal in both directions on a logarithmic scale.",
+    ),
     (
         "verdict",
-        "On the primary metric only. The interval lies beyond the margin: faster or slower; inside it: equivalent; else"
-        " inconclusive. Several runs in one report are corrected for their number (Holm, or the levels of their"
-        " looks). Where a variant fails, that is the verdict.",
+        "On the primary metric only: faster or slower if the interval lies beyond the margin, equivalent if it lies"
+        " within, else inconclusive. Several runs in one report are corrected for their number (Holm, or the levels of"
+        " their looks). A variant that fails decides the verdict.",
     ),
     (
         "fails",
@@ -60,8 +63,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "lower bound",
-        "At least so many times: the better variant kept up with the whole load, so more load can show a larger"
-        " difference.",
+        "The better variant kept up with the whole load, so more load can show a larger difference. Tables write ≥"
+        " or ≤.",
     ),
     (
         "overloaded",
@@ -70,36 +73,36 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "bottleneck",
-        f"What limits a variant: {', '.join(_BOTTLENECKS)}, load, or a place in the code. With load it keeps up with"
-        " all that was sent. Unknown: nothing measured explains it. Two that limit it together are named together.",
+        f"What limits a variant: {', '.join(_BOTTLENECKS)}, load, or a place in the code. Load: the variant keeps up"
+        " with all requests. Unknown: nothing measured explains its throughput. Two bottlenecks can act together.",
     ),
     (
         "db-pool, client-pool",
         "The pool of connections to the database, or to a service downstream: more connections would serve more"
-        " requests. Where they would not, as a connection is held longer than alone, the bottleneck is inside.",
+        " requests. If a request under load holds a connection longer than alone, the bottleneck is inside the pool.",
     ),
     (
         "database, downstream",
-        "What stands behind the pool: thread dumps show that requests wait for its answers.",
+        "The server at the other end of the pool: thread dumps show that requests wait for its answers.",
     ),
     (
         "memory",
-        "The garbage collector takes the time that requests need, for the heap is too small for what lives in it.",
+        "The garbage collector takes time from requests, because the heap is too small for the live objects.",
     ),
     (
         "bound",
-        "By the operational laws no variant exceeds capacity / service demand of any resource: with 200 threads and"
-        " 5 s per request, 40 requests per second.",
+        "The most requests per second that a resource can serve: capacity / service demand. 200 threads and 5 s per"
+        " request allow 40 requests per second.",
     ),
     (
         "modelled",
-        "The throughput that mean value analysis expects of the load, from what a request takes of each resource"
-        " without waiting for others. Near the limits of two resources it is below the bound of either.",
+        "The throughput that mean value analysis expects under this load, from the service demands of a request. Near"
+        " the limits of two resources it is below the bound of either.",
     ),
-    ("validity check", "What a block must show before it counts. Rejected attempts stay in the raw data."),
+    ("validity check", "A condition that a block must meet to count. Rejected attempts stay in the raw data."),
     (
         "latency",
-        "As the client sees it, connecting and queueing included. Closed load (a fixed number of users) hides"
-        " latency when a service slows down, so latency verdicts come from open load.",
+        "The time that the client waits, including connecting and queueing. Closed load (a fixed number of users)"
+        " hides latency when a service slows down, so latency verdicts come from open load.",
     ),
 )

@@ -15,16 +15,13 @@ from vtlab.report.words.phrases import (
     BOTH_COLD,
     COLD,
     SYMBOLS,
-    amount,
+    change,
     inside_sentence,
     load_words,
-    noun,
     subject,
     verb,
 )
 
-#: At this ratio or above, the ends of an interval are written as times, not as percentages.
-_FAR = 3.0
 #: A variant is near a bound at this share of it or above.
 _NEAR = 0.8
 #: Most reasons for failing that fit a headline.
@@ -40,7 +37,7 @@ def label(analysis: Analysis) -> str:
 
 
 def headline(analysis: Analysis) -> str:
-    """Puts the verdict into one line, to stand next to its label: ``Virtual threads: 5.0 times the throughput``."""
+    """Puts the verdict into one line, to stand next to its label: ``Virtual threads: throughput 4.98× (4.77–5.21)``."""
     v, c = analysis.verdict, analysis.verdict.primary_comparison
     if c.verdict == "fails":
         return _fails(v, c)
@@ -48,34 +45,30 @@ def headline(analysis: Analysis) -> str:
         return _inconclusive(v, c)
     if c.ratio is None:
         return _by_overload(v, c)
+    text = f"{subject(c.of)}: {change(c)}"
     if c.verdict == "equivalent":
-        too_little = f"{subject(c.of)}: {amount(c.metric, c.ratio)}, too little to matter"
-        return _same_at_this_load(analysis, c) or too_little
-    if c.is_lower_bound:
-        return _lower_bound(c, c.ratio, load_words(analysis.run.experiment))
-    return f"{subject(c.of)}: {amount(c.metric, c.ratio)}"
+        return "; ".join(filter(None, [text, _limited_by_load(analysis, c)]))
+    return f"{text}; {_lower_bound(analysis, c)}" if c.is_lower_bound else text
 
 
 def _by_overload(v: Verdict, c: Comparison) -> str:
-    """Says which variant keeps up with the arrivals, and how far the other does not."""
-    up, down = (c.of, c.over) if c.verdict == "faster" else (c.over, c.of)
-    state = _overloaded(v.variants[down])
-    return f"{subject(up)} {verb(up, 'keep')} up with the arrivals; {inside_sentence(down)} {verb(down, 'are')} {state}"
+    """Says which variant does not keep up with the arrivals, and by how much."""
+    down = c.over if c.verdict == "faster" else c.of
+    return f"{subject(down)} {verb(down, 'are')} {_overloaded(v.variants[down])}"
 
 
-def _lower_bound(c: Comparison, ratio: float, load: str) -> str:
-    """Says the least difference, and which variant the load did not saturate or overloaded."""
-    text = amount(c.metric, ratio)
+def _lower_bound(analysis: Analysis, c: Comparison) -> str:
+    """Says why the true difference can be larger: the load ran out, or overloaded a variant."""
     if c.overloaded:
         lost = figures.listed([inside_sentence(variant) for variant in c.overloaded])
-        return f"{subject(c.of)}: at least {text}; {lost} {verb(c.overloaded[0], 'are')} overloaded in some trials"
-    if ratio > 1:
-        return f"At least {text}: {inside_sentence(c.of)} {verb(c.of, 'are')} not saturated at {load}"
-    return f"{subject(c.of)}: at least {text}; {inside_sentence(c.over)} {verb(c.over, 'are')} not saturated at {load}"
+        return f"at least that much, because {lost} {verb(c.overloaded[0], 'are')} overloaded in some trials"
+    experiment = analysis.run.experiment
+    load = f"the {load_words(experiment)}" if isinstance(experiment.load, ClosedLoad) else "the arrivals"
+    return f"{load} ran out first"
 
 
 def _overloaded(result: VariantResult) -> str:
-    return bottlenecks.growing(result.growth) if result.growth is not None else "overloaded"
+    return f"overloaded: {bottlenecks.growing(result.growth)}" if result.growth is not None else "overloaded"
 
 
 def broken_blocks(v: Verdict, c: Comparison) -> str:
@@ -90,31 +83,15 @@ def broken_blocks(v: Verdict, c: Comparison) -> str:
 def _inconclusive(v: Verdict, c: Comparison) -> str:
     if broken := broken_blocks(v, c):
         counts = ", ".join(_count(v, variant) for variant in (c.of, c.over))
-        return f"No verdict, for {broken}: {counts}"
+        return f"No verdict, because {broken}: {counts}"
     if c.ratio is None:
         if len(c.overloaded) > 1:
             states = "; ".join(f"{variant} is {_overloaded(v.variants[variant])}" for variant in (c.over, c.of))
             return f"Neither keeps up with the arrivals: {states}"
         return f"{subject(c.of)}: no comparison"
-    metric = noun(c.metric)
     if c.low is None or c.high is None:
-        return f"{subject(c.of)}: no verdict, for one block gives no interval"
-    if not v.valid:
-        return f"{subject(c.of)}: no verdict, for blocks are missing"
-    interval = f"({_change(c.low, c.high)})"
-    if c.low <= 1 <= c.high:
-        return f"{subject(c.of)}: no clear difference in {metric} {interval}"
-    beyond = c.low > 1 + v.margin or c.high < 1 / (1 + v.margin)
-    among = " among so many runs" if beyond else ""
-    return f"{subject(c.of)}: a difference in {metric}, but not clearly beyond {percent(v.margin)}{among} {interval}"
-
-
-def _change(low: float, high: float) -> str:
-    """Writes an interval of ratios as changes: ``-18 % to +27 %``, ``0.82 to 5.1 times``."""
-    if high > _FAR or low < 1 / _FAR:
-        return figures.interval(low, high, lambda value, more: figures.significant(value, 2 + more)) + " times"
-    digits = 0 if high - low >= 0.03 else 1
-    return figures.interval(low, high, lambda value, more: f"{100 * (value - 1):+.{digits + more}f} %")
+        return f"{subject(c.of)}: {change(c)} in a single block"
+    return f"{subject(c.of)}: {change(c)}" + ("" if v.valid else ", with blocks missing")
 
 
 def _fails(v: Verdict, c: Comparison) -> str:
@@ -161,21 +138,21 @@ def _share_of_starts(result: VariantResult) -> str:
     if result.failed_interval is None:
         return ""
     low, high = result.failed_interval
-    return f" ({100 * low:.0f} to {percent(high)} of starts)"
+    return f" ({100 * low:.0f}–{percent(high)} of starts)"
 
 
-def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
-    """Says that a load which limits both variants cannot tell them apart, and which load would; None where it limits
+def _limited_by_load(analysis: Analysis, c: Comparison) -> str | None:
+    """Says that the load limits both variants, and which load would tell them apart; None where something else limits
     one."""
     experiment = analysis.run.experiment
     results = {variant: analysis.verdict.variants[variant] for variant in (c.over, c.of)}
     if not all(keeps_up(result) for result in results.values()):
         return None
     if any(_largest_share(result, experiment) is None for result in results.values()):
-        return "The same at this load, which is what limits both"
+        return "the load limits both"
     if max(_largest_share(result, experiment) or 0.0 for result in results.values()) >= _NEAR:
-        return "The same at this load, which is what limits both, but not far from a limit of their own"
-    text = "The same at this load; neither is near its limit"
+        return "the load limits both, but at least one is close to another limit"
+    text = "the load limits both; neither is near another limit"
     starts = {variant: bottlenecks.binds_from(result, experiment) for variant, result in results.items()}
     known_starts = {variant: start for variant, start in starts.items() if start is not None}
     if not known_starts:
@@ -183,8 +160,8 @@ def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
     first = min(known_starts, key=lambda variant: known_starts[variant][1])
     bound, most = known_starts[first]
     resource = resources.without_article(resources.bottleneck_words(bound.resource))
-    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
-    return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"
+    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
+    return f"{text}: {first}'s {resource} would limit it from about {figures.significant(most, 2)} {unit}"
 
 
 def _largest_share(result: VariantResult, experiment: Experiment) -> float | None:

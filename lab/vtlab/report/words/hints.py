@@ -17,18 +17,18 @@ def hint(analysis: Analysis) -> str | None:
     """Says what to do about an inconclusive verdict, and how long that takes, or about a variant that was not warm;
     None for any other verdict."""
     v, c = analysis.verdict, analysis.verdict.primary_comparison
-    longer = "More warm-up cycles may help: windows.max_cycles of the experiment."
+    longer = "More warm-up cycles may help: raise windows.max_cycles."
     cold = any(is_cold(v.variants[variant].failures) for variant in (c.of, c.over))
     if c.verdict != "inconclusive":
         return longer if c.verdict == "fails" and cold else None
     if not v.valid:
-        return "See the reasons for the rejected blocks." if v.rejected else "vtlab resume measures the missing blocks."
+        return "The report says why blocks were rejected." if v.rejected else "vtlab resume measures missing blocks."
     if len(c.overloaded) > 1:
         return "Lower the rate until one of the two keeps up."
     if cold:
         return longer
     if any(v.variants[variant].failed_blocks for variant in (c.of, c.over)):
-        return "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
+        return "Measure more blocks: a variant fails if it failed in at least two of them and in more than half."
     if v.n < 2:
         return _after_one_block(analysis)
     if c.overloaded:
@@ -41,10 +41,10 @@ def _after_one_block(analysis: Analysis) -> str:
     """Says what to do where there is no interval."""
     v = analysis.verdict
     if v.decision is None:
-        return "One block gives no interval: run at least two, better six."
+        return "Run at least two blocks, better six."
     length = _block_length(analysis)
-    takes = f", and two take about {time_in_words(2 * length + _extra_seconds(analysis))}" if length else ""
-    return f"{_ending(v.decision)} One block gives no interval{takes}."
+    takes = f" Two blocks take about {time_in_words(2 * length + _extra_seconds(analysis))}." if length else ""
+    return f"{_ending(v.decision)}{takes}"
 
 
 def settling_command(analysis: Analysis, experiment: str) -> str | None:
@@ -67,10 +67,10 @@ def _ending(decision: Decision | None) -> str | None:
         return None
     most = decision.looks[-1]
     if decision.ended == "within":
-        return "The run ended where the next look did not fit into the time (--within)."
+        return "Stopped: too little time left for another block (--max-time)."
     if decision.ended == "futile":
-        return f"The run ended early: up to {most} blocks would settle it with a probability below {_below(decision)}."
-    return f"Looks at up to {most} blocks did not settle it."
+        return f"Stopped early: even {most} blocks would settle it with a probability below {_below(decision)}."
+    return f"Not settled after {most} blocks, the maximum of a run."
 
 
 def _below(decision: Decision) -> str:
@@ -86,21 +86,22 @@ def _settling(analysis: Analysis, c: Comparison) -> str:
         takes = f", in about {time_in_words(c.blocks_needed * length + _extra_seconds(analysis))}" if length else ""
         return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
     return (
-        f"As far as {v.n} blocks tell, it cannot be settled on this machine: the difference is too close to the margin"
-        f" of {percent(v.margin)}, or the blocks differ too much."
+        f"Judging by {v.n} blocks, this machine cannot settle it: the difference is too close to the margin of"
+        f" {percent(v.margin)}, or the blocks differ too much."
     )
 
 
 def quick_look(analysis: Analysis) -> str | None:
-    """Says that this was a quick look, and what a full run costs; None for six blocks and more."""
+    """Says that this was a quick look, and how long a full run takes; None for six blocks and more."""
     verdict = analysis.verdict
     if not verdict.quick:
         return None
-    text = f"Quick look: n = {verdict.n}, fewer than {FULL_RUN} blocks"
+    blocks = f"{verdict.n} block{'' if verdict.n == 1 else 's'}"
+    text = f"Quick look: {blocks} instead of the {FULL_RUN} of a full run"
     length = _block_length(analysis)
     if length:
         seconds = FULL_RUN * length + _extra_seconds(analysis)
-        text += f"; a full run of {FULL_RUN} blocks takes about {time_in_words(seconds)}"
+        text += f", which takes about {time_in_words(seconds)}"
     return text + "."
 
 

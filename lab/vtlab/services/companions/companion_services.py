@@ -23,7 +23,7 @@ from vtlab.services.companions.downstream import Downstream
 DATABASE = "database"
 #: Seconds for a command of the user's: to end at once, and to listen.
 _ENDS_AT_ONCE, _UP_WITHIN = 0.5, 120.0
-_DEPENDENCY_ROLE = "what the service needs"
+_DEPENDENCY_ROLE = "the dependency of the service"
 
 
 def versions(needs: Sequence[str]) -> dict[str, str]:
@@ -54,7 +54,7 @@ def _database_version() -> str:
 def describe_database() -> str:
     """Describes the database of experiments that need one, and fetches none. Errors as of ``versions``."""
     if database.from_environment() is None and mariadb.can_be_fetched():
-        return "MariaDB: fetched when an experiment needs it first"
+        return "MariaDB: fetched when an experiment first needs it"
     return _database_version()
 
 
@@ -99,7 +99,7 @@ class CompanionServices:
             return {}
         if database.from_environment() is not None:
             raise BadInput(
-                f"{tools.DATABASE_URL} names one database, and each variant of {service.name} has its own",
+                f"{tools.DATABASE_URL} names one database, but each variant of {service.name} needs a separate one",
                 f"unset {tools.DATABASE_URL}: vtlab starts a MariaDB",
             )
         names = {variant: f"{database.NAME}_{variant.replace('-', '_')}" for variant in variants}
@@ -126,7 +126,7 @@ class CompanionServices:
         if self._dependency is not None:
             return
         if dependency.port is not None:
-            ports.require_free(dependency.port, f"what {service.name} needs")
+            ports.require_free(dependency.port, f"the dependency of {service.name}")
         self._dependency = process = self._ledger.start(
             Command(
                 shlex.split(dependency.command),
@@ -140,7 +140,7 @@ class CompanionServices:
         def is_up() -> bool:
             if process.returncode():
                 raise PrerequisiteMissing(
-                    f"what {service.name} needs ended with {process.exit_description()}: {process.last_lines()}",
+                    f"the dependency of {service.name} ended with {process.exit_description()}: {process.last_lines()}",
                     f"correct the command: {dependency.command}",
                 )
             return dependency.port is None or ports.is_open(dependency.port)
@@ -148,12 +148,12 @@ class CompanionServices:
         # Without a port one can only see whether it ends at once.
         time.sleep(_ENDS_AT_ONCE)
         try:
-            wait_until(f"what {service.name} needs did not listen on port {dependency.port}", is_up, _UP_WITHIN)
+            wait_until(f"the dependency of {service.name} did not listen on port {dependency.port}", is_up, _UP_WITHIN)
         except TimedOut as error:
             raise PrerequisiteMissing(f"{error}: {process.last_lines()}", f"see its log: {process.log}") from None
 
     def exit_description(self) -> str | None:
         """Names the companion that ended, and how; None while all run."""
         if self._dependency is not None and self._dependency.returncode():
-            return f"what the service needs ended with {self._dependency.exit_description()}"
+            return f"the dependency of the service ended with {self._dependency.exit_description()}"
         return (self._database.exit_description() if self._database else None) or self._downstream.exit_description()

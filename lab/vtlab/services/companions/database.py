@@ -82,7 +82,7 @@ def from_environment() -> Access | None:
     except ValueError:
         fine = False
     if not fine:
-        raise BadInput(f"{DATABASE_URL} is no jdbc:mysql://HOST:PORT/NAME", OWN_DATABASE)
+        raise BadInput(f"{DATABASE_URL} is not of the form jdbc:mysql://HOST:PORT/NAME", OWN_DATABASE)
     if "@" in parts.netloc or {"user", "password"} & {name.lower() for name, _ in parse_qsl(parts.query)}:
         raise BadInput(
             f"{DATABASE_URL} names a user or a password", f"name them in {DATABASE_USER} and {DATABASE_PASSWORD}"
@@ -103,7 +103,7 @@ def version(host: str, port: int) -> str:
         return packet[1:].partition(b"\0")[0].decode(errors="replace")
     if packet[:1] == b"\xff":
         raise OSError(f"it refuses connections: {packet[3:].decode(errors='replace')}")
-    raise OSError("what answers there is no MySQL or MariaDB")
+    raise OSError("the server there is not MySQL or MariaDB")
 
 
 def version_of(access: Access) -> str:
@@ -114,7 +114,7 @@ def version_of(access: Access) -> str:
     except OSError as error:
         raise PrerequisiteMissing(
             f"the database of {DATABASE_URL} does not answer at {host}:{port}: {error}",
-            f"start it, or unset {DATABASE_URL} for one that vtlab starts",
+            f"start it, or unset {DATABASE_URL} so that vtlab starts one",
         ) from None
 
 
@@ -180,18 +180,20 @@ class Database:
         process = self._ledger.start(
             Command(
                 ["/bin/sh", "-c", 'exec "$@" <"$0"', str(script), *self._command(), "--bootstrap"],
-                role="database, being made",
+                role="database, being created",
                 log=self._log,
                 folder=self._folder,
             )
         )
         try:
-            wait_until("the database was not made", lambda: process.returncode() is not None, READY_WITHIN, every=0.02)
+            wait_until(
+                "the database was not created", lambda: process.returncode() is not None, READY_WITHIN, every=0.02
+            )
         finally:
             process.stop(0)
         if process.returncode() != 0:
             raise BlockFault(
-                f"the database could not be made ({process.exit_description()}): "
+                f"the database could not be created ({process.exit_description()}): "
                 f"{process.last_lines() or 'its log is empty'}"
             )
         script.unlink()

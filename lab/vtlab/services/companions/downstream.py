@@ -35,7 +35,8 @@ def from_environment() -> str | None:
         fine = False
     if not fine:
         raise BadInput(
-            f"{URL} is no http://HOST:PORT", f"{URL}=http://HOST:PORT, or unset it for one that vtlab starts"
+            f"{URL} is not of the form http://HOST:PORT",
+            f"{URL}=http://HOST:PORT, or unset it: vtlab starts one",
         )
     return url
 
@@ -47,7 +48,7 @@ def require(url: str) -> None:
             client.get(url)
     except httpx.TransportError as error:
         raise PrerequisiteMissing(
-            f"the downstream of {URL} does not answer: {error}", f"start it, or unset {URL} for one that vtlab starts"
+            f"the downstream of {URL} does not answer: {error}", f"start it, or unset {URL} so that vtlab starts one"
         ) from None
 
 

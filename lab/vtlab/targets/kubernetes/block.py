@@ -32,7 +32,7 @@ _UNSEEN = 1500
 #: Seconds of a Job of k6 beside its phases, about.
 _JOB_SECONDS = 10.0
 #: The copies' own logs go with their pods.
-_SEE_LOG = "send it to the service of which these are copies, and see its log (kubectl logs)"
+_SEE_LOG = "send it to the original service, and see its log (kubectl logs)"
 
 
 @dataclass(frozen=True)

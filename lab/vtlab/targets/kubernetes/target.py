@@ -131,9 +131,9 @@ class KubernetesTarget:
         except NotScraped:
             if ref.copying and client.scrape_interval(name) is None:
                 raise PrerequisiteMissing(
-                    f"{name}: Prometheus does not take the ServiceMonitor {ref.name} of namespace {ref.namespace}",
-                    "name the labels by which it selects ServiceMonitors (--monitor-labels release=stack), and have it"
-                    " look into that namespace (serviceMonitorNamespaceSelector)",
+                    f"{name}: Prometheus does not use the ServiceMonitor {ref.name} in namespace {ref.namespace}",
+                    "name the labels that it selects ServiceMonitors by (--monitor-labels release=stack), and let"
+                    " it select that namespace (serviceMonitorNamespaceSelector)",
                 ) from None
             raise
         refuse_rare_scrapes(client, ref, name)
@@ -220,7 +220,7 @@ def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, versio
     if expected is not None and re.split(r"\D", version)[0] != str(expected):
         raise BadInput(
             f"{name}: it runs on Java {version}, the experiment says {expected}",
-            "leave java out of properties: copies have one image"
+            "remove java from properties: all copies have one image"
             if ref.copying
             else "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),
         )
@@ -232,7 +232,7 @@ def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:
     if interval and _seconds(interval) > _SCRAPE_INTERVAL:
         raise PrerequisiteMissing(
             f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
-            "let Prometheus heed the interval of its ServiceMonitors"
+            "let Prometheus use the interval of its ServiceMonitors"
             if ref.copying
             else ref.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s")
             + "; the operator takes up to two minutes to tell Prometheus",

@@ -370,7 +370,10 @@ class LocalBlock:
         checked = workload.check(self.experiment, call, run)
         remarks, self.differences = checked.remarks, checked.differences
         if any(url.startswith("https://") for url in call.targets.values()):
-            remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
+            remarks = [
+                "the service uses HTTPS: k6 accepts any certificate, and figures include the cost of TLS",
+                *remarks,
+            ]
         for remark in [*self._workload.remarks, *remarks, *self.differences]:
             self._site.say(f"{self.experiment.name}: {remark}")
         return checked.origin

@@ -37,6 +37,4 @@ class LocalSite:
         """Keeps the logs of all that runs small, and tells the user which were not."""
         for log in self.ledger.bound_logs():
             kept_part = f"the first and the last {logs.KEPT // 1024**2} MiB"
-            self.say(
-                f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept_part} stay; what it costs to print counts"
-            )
+            self.say(f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept_part} stay; its cost counts")

@@ -97,8 +97,8 @@ class Cluster(Connection):
             pass
         except NotFound:
             raise PrerequisiteMissing(
-                f"the cluster takes no {kind} in namespace {self._namespace}",
-                "install the Prometheus operator (docs/how-to/prometheus-operator.md); see that the namespace is there",
+                f"the cluster does not accept a {kind} in namespace {self._namespace}",
+                "install the Prometheus operator (docs/how-to/prometheus-operator.md); check that the namespace exists",
             ) from None
 
     def _create_service_monitor(self, namespace: str, body: Any, **options: Any) -> Any:

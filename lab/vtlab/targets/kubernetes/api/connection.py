@@ -127,24 +127,24 @@ class Connection:
                 self.patience = _PATIENCE_AFTER_FAILURE
                 raise PrerequisiteMissing(
                     f"the API server at {self.server} does not answer ({reason})",
-                    f"see that '{self.release.kubectl('get pods')}' works",
+                    f"check that '{self.release.kubectl('get pods')}' works",
                 )
             time.sleep(0.5)
 
     def _refused(self, right: str, error: ApiException, namespace: str) -> Exception:
         if error.status == 404:
-            return NotFound(f"the cluster has no such object any more ({right} in namespace {namespace})")
+            return NotFound(f"the object no longer exists in the cluster ({right} in namespace {namespace})")
         if error.status == 409:
             return AlreadyExists(right)
         if error.status in _FORBIDDEN:
             option, roles = (
-                (" --deployment NAME", "docs/how-to/own-service-on-kubernetes.md has Roles with them all")
+                (" --deployment NAME", "docs/how-to/own-service-on-kubernetes.md has Roles with all of them")
                 if self.release.copying
-                else ("", "the chart's Role has them all")
+                else ("", "the chart's Role has all of them")
             )
             return PrerequisiteMissing(
                 f"the cluster does not let you {right} in namespace {namespace}",
-                f"vtlab doctor --target kubernetes{option} lists every right that is missing; {roles}",
+                f"vtlab doctor --target kubernetes{option} lists every missing right; {roles}",
             )
         return PrerequisiteMissing(f"the cluster refused to {right}: {error.status} {error.reason}: {error.body}")
 
@@ -168,7 +168,8 @@ def _configuration(ref: ReleaseRef, is_inside: bool) -> client.Configuration:
         if ref.context:
             raise BadInput(f"context '{ref.context}': {error}", "kubectl config get-contexts lists them") from None
         raise PrerequisiteMissing(
-            f"no cluster is configured: {error}", "make one (make up), or set KUBECONFIG to its configuration"
+            f"no cluster is configured: {error}",
+            "create a cluster (make up), or set KUBECONFIG to its configuration",
         ) from None
     return settings
 

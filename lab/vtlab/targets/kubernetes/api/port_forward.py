@@ -30,7 +30,7 @@ def service(remote_write: str) -> tuple[str, str, int]:
     names = (parts.hostname or "").split(".")
     if len(names) < 2 or not parts.port:
         raise PrerequisiteMissing(
-            f"'{remote_write}', where k6 pushes its samples, names no Service as http://service.namespace:port",
+            f"k6 pushes its samples to '{remote_write}', which is not of the form http://service.namespace:port",
             "helm upgrade … --set monitoring.enabled=true, or monitoring.prometheusUrl with such a URL",
         )
     return names[0], names[1], parts.port
@@ -117,7 +117,7 @@ class _Network(httpcore.NetworkBackend):
                 raise httpcore.ConnectError("the Service selects no pods")
             ready = [pod for pod in self._cluster.pods(selector, self._namespace) if pods.ready(pod)]
             if not ready:
-                raise httpcore.ConnectError("the Service has no pod that is ready")
+                raise httpcore.ConnectError("the Service has no ready pod")
             # The same of several pods in every connection: their samples differ.
             pod = min(ready, key=pods.name)
             return _Stream(self._cluster.open_port(pods.name(pod), self._namespace, target_port(service, port, pod)))

@@ -79,8 +79,8 @@ def refuse_others(cluster: Cluster) -> tuple[list[Json], list[Json]]:
             if not labels.is_orphaned(present):
                 raise PrerequisiteMissing(
                     f"another vtlab is measuring {ref.title} in namespace {ref.namespace} "
-                    f"({kind} {present['metadata']['name']}); two disturb each other",
-                    "wait for it to end; if it is gone: " + ref.kubectl("delete", "jobs,configmaps", "-l", selector),
+                    f"({kind} {present['metadata']['name']}); two runs disturb each other",
+                    "wait for its end; if it is gone: " + ref.kubectl("delete", "jobs,configmaps", "-l", selector),
                 )
     return jobs, config_maps
 

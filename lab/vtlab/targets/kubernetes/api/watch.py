@@ -33,7 +33,7 @@ def wait_until_idle(cluster: Cluster) -> None:
         if not running:
             return
         if time.monotonic() > end:
-            reason = "an earlier vtlab's pods still run" if ref.copying else "another k6 loads the same variants"
+            reason = "pods of an earlier vtlab still run" if ref.copying else "another k6 loads the same variants"
             raise BlockFault(f"{reason}: {', '.join(running)}")
         time.sleep(0.5)
 
@@ -154,7 +154,7 @@ def _refuse_unschedulable(name: str, pod: Json, waited: float) -> None:
     if reason and waited > UNSCHEDULABLE:
         raise PrerequisiteMissing(
             f"{name}: no node takes its pod {pods.name(pod)}: {reason}",
-            "make room in the cluster, or lower the requests: those of the chart, or of copies limits.memory",
+            "free resources in the cluster, or lower the requests (of copies: limits.memory)",
         )
 
 
@@ -164,7 +164,7 @@ def _refuse_no_pod(cluster: Cluster, name: str) -> None:
     for condition in conditions:
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             raise PrerequisiteMissing(
-                f"{name}: the cluster refuses its pod: {condition.get('message')}", "correct what the message names"
+                f"{name}: the cluster refuses its pod: {condition.get('message')}", "fix the cause in the message"
             )
 
 
@@ -174,7 +174,7 @@ def _raise(trouble: pods.Trouble | None, subject: str, when: str = "") -> None:
         fix = (
             "load the image into the cluster (docs/how-to/kubernetes.md)"
             if trouble.image
-            else "correct what the reason names"
+            else "fix the cause in the message"
         )
         raise PrerequisiteMissing(f"{subject} {trouble.text}", fix)
     if trouble:
@@ -183,7 +183,7 @@ def _raise(trouble: pods.Trouble | None, subject: str, when: str = "") -> None:
 
 def _warning(cluster: Cluster, pod: Json | None) -> str:
     """Returns the newest warning event of a pod, in words for the end of a message."""
-    return (cluster.last_warning(pods.uid(pod)) or "no event says why") if pod else "no pod"
+    return (cluster.last_warning(pods.uid(pod)) or "no event gives a reason") if pod else "no pod"
 
 
 def _running(pod: Json) -> bool:

@@ -69,9 +69,9 @@ def _present_options(original: Original, experiment: Experiment) -> str:
     variable = _variable(original.container, _OPTIONS)
     if "valueFrom" in variable:
         raise BadInput(
-            f"{_OPTIONS} of container {original.container['name']} comes from elsewhere (valueFrom), where vtlab cannot"
-            " append its agent",
-            f"give its value in settings of the experiment: {_OPTIONS}",
+            f"container {original.container['name']} takes {_OPTIONS} from elsewhere (valueFrom), where vtlab cannot"
+            " add its agent",
+            f"set {_OPTIONS} in settings of the experiment",
         )
     return str(variable.get("value") or "")
 

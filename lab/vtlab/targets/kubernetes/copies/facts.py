@@ -66,7 +66,7 @@ def find_original(cluster: Cluster, service: Service) -> Original:
     except NotFound:
         raise PrerequisiteMissing(
             f"there is no Deployment {service.deployment} in namespace {cluster.release.namespace}",
-            "say where it is: --namespace, --context; " + cluster.release.kubectl("get", "deployments"),
+            "name its place: --namespace, --context; " + cluster.release.kubectl("get", "deployments"),
         ) from None
 
 
@@ -75,18 +75,18 @@ def refuse_what_copies_lack(service: Service, experiment: Experiment) -> None:
     if experiment.needs:
         raise BadInput(
             f"{experiment.name} needs {' and '.join(experiment.needs)}, which vtlab does not start beside copies",
-            "let the Deployment name what it needs, and leave out needs",
+            "let the Deployment name what it needs, and remove needs",
         )
     if service.started_before:
         raise BadInput(
-            f"the service {service.name} needs '{service.started_before.command}', which runs on one machine only",
-            "have it run in the cluster, and leave out what vtlab is to start before",
+            f"the service {service.name} needs '{service.started_before.command}', which vtlab starts only locally",
+            "run it in the cluster, and remove that command",
         )
     if service.env or service.env_file:
         raise BadInput(
-            f"the service {service.name} takes values from vtlab's environment or from a file, which no object of a"
-            " cluster may hold in the clear",
-            "put them into a Secret that a Deployment names, and measure copies of that Deployment",
+            f"the service {service.name} takes values from vtlab's environment or from a file, which an"
+            " object in the cluster would hold in plain text",
+            "put them into a Secret that a Deployment uses, and measure copies of that Deployment",
         )
 
 
@@ -95,5 +95,5 @@ def monitor_labels(ref: ReleaseRef) -> dict[str, str]:
     text = copying_of(ref).monitor_labels
     pairs = [part.partition("=") for part in filter(None, (word.strip() for word in text.split(",")))]
     if any(not name or not equals for name, equals, _ in pairs):
-        raise BadInput(f"'{text}' are no labels", "write them as release=stack,team=a")
+        raise BadInput(f"'{text}' is not a list of labels", "write them as release=stack,team=a")
     return {name: value for name, _, value in pairs}

@@ -41,7 +41,7 @@ def from_deployment(service: Service, deployment: Json) -> Original:
     template = deployment["spec"]["template"]
     if template["spec"].get("hostNetwork"):
         raise BadInput(
-            f"Deployment {service.deployment} uses the network of its node, where two copies have the same port",
+            f"Deployment {service.deployment} uses the network of its node, where two copies would need the same port",
             "measure a Deployment without hostNetwork",
         )
     annotations = template.get("metadata", {}).get("annotations") or {}
@@ -94,8 +94,8 @@ def _port(service: Service, container: Json) -> int:
         return int(http_ports[0])
     raise BadInput(
         f"container {container['name']} of Deployment {service.deployment} has the ports "
-        f"{', '.join(map(str, declared))}: which one answers requests?",
-        "say it by the key port of the service",
+        f"{', '.join(map(str, declared))}: vtlab does not know which one answers requests",
+        "name it in the key port of the service",
     )
 
 

@@ -36,5 +36,5 @@ def for_service(cluster_ref: ReleaseRef, copying: Copying, service: Service) -> 
 
 def copying_of(ref: ReleaseRef) -> Copying:
     """Returns what the copies of a reference need."""
-    assert ref.copying is not None, "a run of copies says what they need"
+    assert ref.copying is not None, "a run of copies has what they need"
     return ref.copying

@@ -16,18 +16,15 @@ def lines(template: Json) -> list[str]:
     shared = [f"{kind} {', '.join(objects)}" for kind, objects in names.items()]
     return [
         *shared,
-        "what its configuration names, such as databases, caches and queues: the copies write to them and read from"
-        " them",
-        "schedulers: each copy does what the service does by the clock",
+        "systems in its configuration, such as databases, caches and queues: the copies read and write them",
+        "schedulers: each copy runs the scheduled tasks, too",
     ]
 
 
 def dropped(labels: Mapping[str, str]) -> str:
     """Says that copies lack the labels of the original's pods, by which a webhook may select; empty without labels."""
     names = ", ".join(sorted(labels))
-    return (
-        f"the copies lack the labels {names}: what selects pods by these labels does not act on copies" if names else ""
-    )
+    return f"the copies lack the labels {names}: selectors of these labels do not match them" if names else ""
 
 
 def _volume_sources(spec: Json) -> Iterator[tuple[str, str]]:

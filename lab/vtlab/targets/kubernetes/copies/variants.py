@@ -106,8 +106,8 @@ class Copies:
         pods = [*(self._labels("variant", variant) for variant in experiment.variants), self._labels("k6")]
         if names := list(dict.fromkeys(name for labels in pods for name in selecting(objects, labels))):
             raise BadInput(
-                f"in namespace {cluster.release.namespace} {' and '.join(names)} would select the copies, too",
-                "let its selector name a label that its own pods have, or copy the Deployment into another namespace",
+                f"in namespace {cluster.release.namespace} {' and '.join(names)} would also select the copies",
+                "narrow its selector to a label of its pods, or copy the Deployment into another namespace",
             )
 
     def _policies(self, source: Original) -> list[Json] | None:
@@ -143,7 +143,7 @@ class Copies:
                     self._say(f"  {line}")
             if environment.has_unseen_options(source):
                 self._say(
-                    "  JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold in the copies: write it"
+                    "  JAVA_TOOL_OPTIONS from a whole ConfigMap or Secret (envFrom) has no effect in the copies: set it"
                     " in settings of the experiment"
                 )
         if policies is None:

@@ -87,8 +87,8 @@ def files(experiment: Experiment, lab: Path) -> Files:
     size = sum(map(len, set(contents.values())))
     if size > _MOST:
         raise BadInput(
-            f"{experiment.name}: what k6 reads of the workload is {size / _MOST:.1f} MiB, and a Secret of the cluster"
-            " holds 1 MiB",
-            "name fewer rows of data or a smaller script, or measure with --target local",
+            f"{experiment.name}: the files of the workload for k6 have {size / _MOST:.1f} MiB, but a Secret holds"
+            " 1 MiB",
+            "use fewer rows of data or a smaller script, or measure with --target local",
         )
     return Files(contents, remarks)

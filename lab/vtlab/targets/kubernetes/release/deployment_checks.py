@@ -71,9 +71,9 @@ def refuse_other(ref: ReleaseRef, service: Service, experiment: Experiment, name
     options = [f"{'--set' if setting.endswith('=null') else '--set-string'} {setting}" for setting in settings]
     # The Deployment does not tell where a variable comes from, and the chart's schema refuses a null for nothing.
     removed = " ".join(f"--set variants.{name}.env.{key}=null" for key in unknown)
-    hint = f" (where the chart says 'got null', {name} alone sets it: {removed} in its place)" if removed else ""
+    hint = f" (if the chart says 'got null', only {name} sets it: use {removed} instead)" if removed else ""
     raise BadInput(
-        f"Deployment {ref.deployment(name)} is not what {experiment.name} asks for: "
+        f"Deployment {ref.deployment(name)} does not match {experiment.name}: "
         + "; ".join(mismatch.text for mismatch in mismatches),
         ref.helm_upgrade(" ".join(options)) + hint,
     )
@@ -129,7 +129,7 @@ def refuse_different(experiment: Experiment, deployments: Mapping[str, Json]) ->
             )
             raise BadInput(
                 f"{first} and {name} differ in more than their threads: {differences}",
-                "it would not show which difference makes the difference: give both the same in the chart's values",
+                "set the same values for both in the chart; otherwise the cause of a difference is unknown",
             )
 
 

@@ -69,5 +69,5 @@ def _deployment(cluster: Cluster, name: str) -> Json:
     except NotFound:
         raise PrerequisiteMissing(
             f"there is no Deployment {ref.deployment(name)} in namespace {ref.namespace}",
-            "install the lab (make up, or helm install), or say where it is: --namespace, --release, --context",
+            "install the lab (make up, or helm install), or name its place: --namespace, --release, --context",
         ) from None

@@ -1,0 +1,162 @@
+"""Strings that users read are in plain English: ``make prose`` and this test share their rules."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.versions import REPOSITORY
+
+VTLAB, STYLES = REPOSITORY / "lab/vtlab", REPOSITORY / ".vale/styles/Lab"
+#: Docstrings of these are the help of the command line.
+COMMANDS = VTLAB / "commands"
+#: Keys of the catalogue's files that hold text.
+TEXTS = ("words", "with_amount", "summary", "description", "help", "title", "symptom", "cause", "cure")
+#: Fewer than on a page: a figure or a name takes the place of a placeholder.
+MOST_WORDS = 30
+#: Folders whose strings are not rewritten yet.
+LATER = ("analysis/asserts.py", "commands", "model", "planning", "measuring/progress.py")
+#: Values that recorded runs have, which are not shown.
+STORED = ("levelled off",)
+
+_FLAG_OR_CODE = re.compile(r"`[^`]*`|(?<!\w)--?[a-z][\w-]*|\w*\.\w+(?:\.\w+)+|\b\w+_\w+\b")
+_WORD = re.compile(r"[A-Za-z{][\w.,'’/{}-]*")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One pattern of the style, and what it says to whoever breaks it."""
+
+    name: str
+    pattern: re.Pattern[str]
+
+
+def rules() -> list[Rule]:
+    """Reads the patterns of the docs' style."""
+    found = []
+    # Queries of Prometheus have parentheses within parentheses.
+    for file in sorted(file for file in STYLES.glob("*.yml") if file.stem != "Parentheses"):
+        style = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for token in [*style.get("tokens", ()), *(rf"\b(?:{key})\b" for key in style.get("swap", ()))]:
+            found.append(Rule(file.stem, re.compile(_fixed_width(token), re.IGNORECASE)))
+    return found
+
+
+def _fixed_width(pattern: str) -> str:
+    """Splits ``(?<!a|bc)``, which Python does not take, into ``(?<!a)(?<!bc)``."""
+    return re.sub(r"\(\?<!([^()]*\|[^()]*)\)", lambda m: "".join(f"(?<!{part})" for part in m[1].split("|")), pattern)
+
+
+RULES = rules()
+
+
+def broken(text: str) -> list[str]:
+    """Names the rules that a text breaks, with the words."""
+    plain = _FLAG_OR_CODE.sub("X", text)
+    faults = [f"{rule.name}: '{match[0].strip()}'" for rule in RULES if (match := rule.pattern.search(plain))]
+    longest = max((len(_WORD.findall(sentence)) for sentence in re.split(r"[.:;!?](?:\s|$)|\n\n", plain)), default=0)
+    return [*faults, *([f"{longest} words in a sentence"] if longest > MOST_WORDS else [])]
+
+
+def strings(file: Path) -> Iterator[tuple[int, str]]:
+    """Yields line and text of the strings of a Python file with two words or more; placeholders are ``{}``."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and file.is_relative_to(COMMANDS) and node.decorator_list:
+            yield node.lineno, ast.get_docstring(node) or ""
+        if id(node) in parts or id(node) in bare:
+            continue
+        text = _text(node)
+        if text and text not in STORED and re.search(r"[A-Za-z]{2,}[,;:]? [A-Za-z{]", text):
+            yield getattr(node, "lineno", 0), text
+
+
+def _text(node: ast.AST) -> str | None:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def texts(value: Any, key: str = "") -> Iterator[str]:
+    """Yields the texts of a catalogue's file."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from texts(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner, key)
+    elif isinstance(value, str) and key in TEXTS:
+        yield value
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """Yields place and text of all that users read."""
+    for file in sorted(VTLAB.rglob("*")):
+        place = file.relative_to(VTLAB).as_posix()
+        if place.startswith(LATER):
+            continue
+        content = file.read_text(encoding="utf-8") if file.suffix in (".toml", ".j2", ".json") else ""
+        if file.suffix == ".py":
+            yield from ((f"{place}:{line}", text) for line, text in strings(file))
+        elif file.suffix == ".toml":
+            yield from ((place, text) for text in texts(tomllib.loads(content)))
+        elif file.name == "findings.json":
+            yield from ((place, text) for text in texts(json.loads(content)))
+        elif file.suffix == ".j2":
+            yield from ((place, text) for text in re.findall(r">([^<>{}]*[a-z] [a-z][^<>{}]*)<", content))
+
+
+def test_strings_are_in_plain_english() -> None:
+    faults = [f"{place}: {fault}" for place, text in sources() for fault in broken(text)]
+    assert faults == [], "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "So many users",
+        "Wanted half-width of the ratio's interval; 25% if none",
+        "fewer than none",
+        "over 3 blocks (look 2 of at most 6; the interval allows for all)",
+        "the law allows {}; next would be the load at {}",
+        "what is to be asked of shop.jar?",
+        "{} is no jar",
+        "build it anew",
+        "no verdict, for one block gives no interval",
+        "from about 8 on virtual serves more",
+        f"it says {'one word and ' * 12}stops",
+    ],
+)
+def test_the_dialect_is_refused(text: str) -> None:
+    assert broken(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "measured 4.98× (4.77–5.21); the users ran out first",
+        "10 connections can serve about 47/s; after that, 24 users cap it at about 117/s",
+        "Stopped: too little time left for another block",
+        "completes only one block, too few for an interval",
+        "must be 0 or more",
+        "give --spread PERCENT, or --aa with two results directories",
+    ],
+)
+def test_plain_english_is_accepted(text: str) -> None:
+    assert broken(text) == []
+
+
+def test_all_kinds_of_files_are_read() -> None:
+    kinds = {place.partition(":")[0].rsplit(".", 1)[-1] for place, _ in sources()}
+    assert kinds == {"py", "toml", "json", "j2"}

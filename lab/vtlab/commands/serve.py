@@ -1,0 +1,35 @@
+"""``vtlab serve``: the Prometheus data that a run kept, for dashboards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vtlab.commands import options
+from vtlab.commands.latest import latest_with_kept_data
+from vtlab.commands.options import ROOT, Results
+from vtlab.commands.output import console
+from vtlab.runs.publish import serve_kept_data
+
+EXAMPLES = """\
+vtlab serve
+vtlab serve results/20261126T101500Z-blocking --port 9091
+"""
+
+
+def serve(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="Results of vtlab run --prometheus-port. [default: the latest of these]"),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", metavar="PORT", help="Port on the loopback interface.")] = 9090,
+    root: Results = ROOT,
+) -> None:
+    """Serve the metrics that a run kept, for dashboards.
+
+    A Prometheus serves them until Ctrl-C.
+    """
+    options.refuse_no_port(port)
+    serve_kept_data((folder or latest_with_kept_data(root)).resolve(), port, console)
