@@ -120,7 +120,7 @@ def read(document: dict[str, Any], folder: Path) -> Experiment:
     """Reads a file of a page as vtlab does, beside the files that it names."""
     (folder / "load.ts").touch()
     for name in ("owners.csv", "users.csv"):
-        (folder / name).write_text("id,name,user,password,order\n", encoding="utf-8")
+        (folder / name).write_text("id,name,user,password,order\n1,Ann,ann,secret,17\n", encoding="utf-8")
     file = folder / f"{document.get('name', 'vtlab')}.yaml"
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
     return experiment_files.load(str(file), EXPERIMENTS)
