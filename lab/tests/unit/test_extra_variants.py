@@ -150,7 +150,7 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
         builds.other_builds(gone, SERVICE)
     options = Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
-    with pytest.raises(BadInput, match="in a cluster no jar is started"):
+    with pytest.raises(BadInput, match="a cluster starts no jar"):
         create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")
 
 

@@ -172,7 +172,7 @@ def test_more_than_a_secret_holds_is_refused_and_nothing_made(namespace: Namespa
 def test_a_release_takes_no_script_and_says_what_does(with_login: Experiment, tmp_path: Path) -> None:
     options = Options(1, None, tmp_path, False, cluster=SHOPS)
     of_sample = with_login.model_copy(update={"service": None})
-    with pytest.raises(BadInput, match="a release of the lab takes no data, login") as refused:
+    with pytest.raises(BadInput, match="a release of the lab supports no data, login") as refused:
         resolve_cluster_ref(of_sample, options)
     assert "deployment or image" in refused.value.fix
     assert resolve_cluster_ref(with_login, options) is not None
