@@ -241,7 +241,7 @@ def test_doctor_names_every_right_that_is_missing(limited: dict[str, str]) -> No
     assert done.returncode == 3, done.stdout + done.stderr
     (missing,) = re.findall(r"missing in namespace lab: (.*)", done.stdout)
     assert missing.strip().split(", ") == [str(right) for right in RIGHTS]
-    assert "cannot be told without the right to list batch/cronjobs" in done.stdout
+    assert "unknown without the right to list batch/cronjobs" in done.stdout
 
 
 def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, str], tmp_path: Path) -> None:

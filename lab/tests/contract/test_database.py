@@ -162,7 +162,7 @@ class TestOneThatVtlabStarts:
         with (broken / "share" / "mariadb_performance_tables.sql").open("a", encoding="utf-8") as file:
             file.write("\nCREATE NONSENSE;\n")
         with Ledger(tmp_path) as ledger:
-            with pytest.raises(BlockFault, match=r"could not be made \(exit code 1\): .*syntax.*NONSENSE"):
+            with pytest.raises(BlockFault, match=r"could not be created \(exit code 1\): .*syntax.*NONSENSE"):
                 started(tmp_path, ledger, Tool(broken / "bin" / "mariadbd", tool.version))
             # Made, but not served.
             monkeypatch.setattr(Database, "_spawn", lambda made, port: _spawned(made, ledger, tmp_path))

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
@@ -40,6 +41,17 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def time_of_day(clock: Clock) -> type[datetime]:
+    """Returns a ``datetime`` whose time goes with the clock, from noon on."""
+
+    class FilmedDatetime(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> FilmedDatetime:
+            return cls(2026, 1, 1, 12, tzinfo=tz) + timedelta(seconds=clock.now)
+
+    return FilmedDatetime
 
 
 @dataclass(frozen=True)
@@ -163,7 +175,8 @@ def film_try(columns: int) -> FilmedProgress:
         progress.clock.now += (BUDGET - rule.within) / len(steps)
         progress.step(progress.title(run.name, f"searching load: {step}"))
     progress.clock.now = BUDGET - rule.within
-    film_blocks(run, progress, RunTime([None, None], rule.within, is_least=True))
+    with patch("vtlab.measuring.progress.datetime", time_of_day(progress.clock)):
+        film_blocks(run, progress, RunTime([None, None], rule.within, is_least=True))
     progress.show("analysing")
     return progress
 

@@ -51,7 +51,7 @@ COMMANDS = list(commands([*DOCUMENTS, *blocks("sh")]))
 
 
 def test_the_page_has_each_command_of_a_pipeline() -> None:
-    assert [words[1] for words in COMMANDS] == ["run", "run", "run", "compare", "run", "run"]
+    assert [words[1] for words in COMMANDS] == ["try", "try", "try", "compare", "run", "try"]
     assert {words[0] for words in COMMANDS} == {"vtlab", "vtlab/.venv/bin/vtlab"}
 
 

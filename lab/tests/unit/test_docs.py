@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
+import yaml
 
 from tests.support import picture
 from tests.support.cli_call import call
 from tests.support.versions import REPOSITORY
 from vtlab.commands.app import app
-from vtlab.model import experiment_files
+from vtlab.model import documents, experiment_files
+from vtlab.model.experiment import Experiment
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 DOCS = REPOSITORY / "docs"
@@ -74,12 +76,13 @@ def test_the_commands_exist(page: Path) -> None:
 
 def refuse_unknown(words: list[str]) -> None:
     """Parses the arguments as vtlab does. Raises a usage error for an unknown command or option."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
-    command = group.commands[words[0]]
-    context = command.make_context(words[0], words[1:])
+    command, name = typer.main.get_command(app), "vtlab"
+    while isinstance(command, typer.core.TyperGroup):
+        name, *words = words
+        command = command.commands[name]
+    context = command.make_context(name, words)
     for given in context.params.get("experiments", []):
-        assert given.endswith(".json") or given in experiment_files.names(EXPERIMENTS), given
+        assert given.endswith(documents.SUFFIXES) or given in experiment_files.names(EXPERIMENTS), given
 
 
 def test_the_output_in_the_readme_is_what_vtlab_prints(tmp_path: Path) -> None:
@@ -107,15 +110,44 @@ def test_the_figures_of_the_readme_are_measured_ones() -> None:
     assert [figure for figure in figures if not re.search(rf"(?<![\d.]){figure}", measured)] == []
 
 
-def test_the_experiments_of_the_tutorial_are_valid(tmp_path: Path) -> None:
-    blocks = fences(DOCS / "tutorial.md", "json")
-    assert len(blocks) == 2
-    for block in blocks:
-        file = tmp_path / f"{json.loads(block)['name']}.json"
-        file.write_text(block, encoding="utf-8")
-        planned = experiment_files.load(str(file), EXPERIMENTS)
-        assert f".venv/bin/vtlab run {file.name} " in (DOCS / "tutorial.md").read_text(encoding="utf-8")
+def vtlab_files(page: Path) -> list[dict[str, Any]]:
+    """The files of vtlab in the page, that of the chart's runner among them."""
+    written = [yaml.safe_load(block) for block in fences(page, "yaml") if re.search(r"^ *service:", block, re.M)]
+    return [document["runner"]["experiment"] if "runner" in document else document for document in written]
+
+
+def read(document: dict[str, Any], folder: Path) -> Experiment:
+    """Reads a file of a page as vtlab does, beside the files that it names."""
+    (folder / "load.ts").touch()
+    for name in ("owners.csv", "users.csv"):
+        (folder / name).write_text("id,name,user,password,order\n1,Ann,ann,secret,17\n", encoding="utf-8")
+    file = folder / f"{document.get('name', 'vtlab')}.yaml"
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return experiment_files.load(str(file), EXPERIMENTS)
+
+
+@pytest.mark.parametrize("page", [page for page in sorted(DOCS.rglob("*.md")) if vtlab_files(page)], ids=name)
+def test_the_files_of_a_page_are_valid(page: Path, tmp_path: Path) -> None:
+    for document in vtlab_files(page):
+        assert read(document, tmp_path).variants
+
+
+def test_the_tutorial_runs_its_experiments(tmp_path: Path) -> None:
+    files = vtlab_files(DOCS / "tutorial.md")
+    assert len(files) == 2
+    for document in files:
+        planned = read(document, tmp_path)
+        command = f".venv/bin/vtlab run {planned.name}.yaml "
+        assert command in (DOCS / "tutorial.md").read_text(encoding="utf-8")
         assert set(planned.variants) <= {"platform", "platform-1000", "virtual"}
+
+
+def test_the_last_of_five_files_has_every_key_beside_those_of_a_script() -> None:
+    files = vtlab_files(DOCS / "how-to/vtlab-yaml.md")
+    assert len(files) == 5
+    assert len(files[0]) == 2
+    keys = {field.alias or key for key, field in Experiment.model_fields.items()}
+    assert files[-1].keys() == keys - {"$schema", "k6", "origin"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -137,7 +137,7 @@ def test_what_is_no_executable_jar_is_refused(tmp_path: Path) -> None:
         "File is not a zip file": file("cut.jar", whole[:100]),
         "this jar is a library, or the plain one": library,
         "this war needs a servlet container": war,
-        "is no Spring Boot service": other,
+        "is not a Spring Boot service": other,
         "lacks its libraries": alone,
     }
     for words, path in cases.items():

@@ -88,7 +88,7 @@ def test_what_comes_between_trials_and_fails_costs_the_dumps_and_no_block(
 
     def reset(variant: str) -> None:
         if variant == "platform":
-            raise BadInput("between: POST /reset was answered 500")
+            raise BadInput("reset: POST /reset was answered 500")
 
     monkeypatch.setattr(block, "_reset", reset)
     monkeypatch.setattr(dumps, "diagnose", lambda running, *_: {v.variant: DIAGNOSIS for v in running})

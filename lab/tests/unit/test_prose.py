@@ -39,6 +39,11 @@ BAD = {
         "Progress foretells the end of the run.",
         "The minikube goes on.",
     ],
+    "Lab.Dialect": [
+        "So many users wait at a time.",
+        "Build the image anew.",
+        "There is no verdict, for one block gives no interval.",
+    ],
     "Lab.SentenceLength": [f"The lab counts {'one word and ' * 12} then stops."],
     "Lab.Parentheses": ["The window (30 s (or 60 s) here) opens late."],
 }

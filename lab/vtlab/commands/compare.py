@@ -30,7 +30,7 @@ def compare(
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="Later results directory.")],
     spread: Annotated[
         float | None,
-        typer.Option("--spread", metavar="PERCENT", help="SD of the capacity between runs of the same."),
+        typer.Option("--spread", metavar="PERCENT", help="SD of the capacity between equal runs."),
     ] = None,
     aa: Annotated[
         list[Path] | None,

@@ -146,7 +146,10 @@ class Connection:
                 f"the cluster does not let you {right} in namespace {namespace}",
                 f"vtlab doctor --target kubernetes{option} lists every missing right; {roles}",
             )
-        return PrerequisiteMissing(f"the cluster refused to {right}: {error.status} {error.reason}: {error.body}")
+        return PrerequisiteMissing(
+            f"the cluster refused to {right}: {error.status} {error.reason}: {error.body}",
+            "fix the cause in the message, or ask the administrator of the cluster",
+        )
 
 
 def _is_inside(ref: ReleaseRef) -> bool:
