@@ -22,8 +22,6 @@ COMMANDS = VTLAB / "commands"
 TEXTS = ("words", "with_amount", "summary", "description", "help", "title", "symptom", "cause", "cure")
 #: Fewer than on a page: a figure or a name takes the place of a placeholder.
 MOST_WORDS = 30
-#: Folders whose strings are not rewritten yet.
-LATER: tuple[str, ...] = ()
 #: Values that recorded runs have, which are not shown.
 STORED = ("levelled off",)
 ERRORS = ("LabError", "AssertionFailed", "BadInput", "PrerequisiteMissing", "InvalidRun")
@@ -95,8 +93,6 @@ def sources() -> Iterator[tuple[str, str]]:
     """Yields place and text of all that users read."""
     for file in sorted(VTLAB.rglob("*")):
         place = file.relative_to(VTLAB).as_posix()
-        if place.startswith(LATER):
-            continue
         content = file.read_text(encoding="utf-8") if file.suffix in (".toml", ".j2", ".json") else ""
         if file.suffix == ".py":
             yield from ((f"{place}:{line}", text) for line, text in strings(file))

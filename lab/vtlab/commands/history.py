@@ -30,7 +30,7 @@ def history(
 ) -> None:
     """Show all runs over time, a line per experiment.
 
-    Judges every run in a folder anew, prints a table and writes history.html.
+    Judges every run in a folder again, prints a table and writes history.html.
     """
     if (root / store.MANIFEST).is_file():
         raise BadInput(f"{root} is one run", f"name the folder that holds the runs: vtlab history {root.parent}")

@@ -163,7 +163,7 @@ def run(
 def _refuse_wrong_place(cluster: ReleaseRef | None, prometheus_port: int | None, config_map: str | None) -> None:
     """Raises BadInput for an option of this machine in a cluster, and the other way round."""
     if cluster and prometheus_port is not None:
-        raise BadInput("--prometheus-port is for this machine", "use the Prometheus of the cluster: kubectl port-forward")
+        raise BadInput("--prometheus-port is for this machine", "reach that of the cluster by kubectl port-forward")
     if config_map and not cluster:
         raise BadInput("--config-map is for a cluster", "the results directory has the reports")
     if prometheus_port is not None:
