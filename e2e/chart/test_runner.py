@@ -40,7 +40,7 @@ def test_vtlab_takes_its_command(render: Render) -> None:
     given = run.make_context(name, list(arguments)).params
     assert given["experiments"] == ["blocking", "cpu"]
     assert (given["target"], given["namespace"], given["release"]) == ("kubernetes", "lab", "lab")
-    assert (given["config_map"], given["within"]) == ("lab-verdict", "8m")
+    assert (given["config_map"], given["max_time"]) == ("lab-verdict", "8m")
     assert given["root"] == Path("/results")
 
 

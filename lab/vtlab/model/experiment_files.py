@@ -80,10 +80,9 @@ def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
     """
     path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
     if not path.is_file():
-        known = f"known are: {', '.join(names(folder))} (vtlab list)"
         if path.parent == folder:
-            raise BadInput(f"unknown experiment '{name}'", known)
-        raise BadInput(f"there is no file {name}", f"vtlab init app.jar writes one; of the experiments {known}")
+            raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
+        raise BadInput(f"there is no file {name}", "write one for your service: vtlab init app.jar -o vtlab.yaml")
     with _naming(str(path)):
         return of_document(documents.read(path), path, options)
 
@@ -115,11 +114,11 @@ def of_document(document: Any, source: Path, options: Iterable[Option] = ()) -> 
 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
-    """Begins the message of a BadInput with the file."""
+    """Begins the message of a BadInput with the file, unless an option of the call is wrong."""
     try:
         yield
     except BadInput as error:
-        message = error.message if error.message.startswith(where) else f"{where}: {error.message}"
+        message = error.message if error.message.startswith((where, "--")) else f"{where}: {error.message}"
         raise BadInput(message, error.fix) from None
 
 
