@@ -2,7 +2,7 @@
 //
 //   k6 run -e EXPERIMENT=blocking -e TARGETS='{"platform":"http://localhost:8081","virtual":"http://localhost:8082"}' block.ts
 //
-// EXPERIMENT     a name from plans/, or a path to a normalised experiment (vtlab lab normalise FILE > plan.json)
+// EXPERIMENT     a name from plans/, or a path to a normalised experiment (vtlab lab k6-plan FILE > plan.json)
 // TARGETS        JSON: variant -> base URL
 // ORDER          the trials, a comma list of variants; default: the experiment's block; empty: warm-up only
 // WARMUP_CYCLES  rounds of warm-up, one cycle for each variant in each; default: the experiment's

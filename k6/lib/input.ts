@@ -116,7 +116,7 @@ function parsePhases(env: Env, experiment: Experiment, targets: Record<string, s
  */
 function readExperiment(env: Env, read: (path: string) => string): Experiment {
   const name = env.EXPERIMENT;
-  const fix = 'give a name from plans/, or a path to what vtlab lab normalise wrote';
+  const fix = 'give a name from plans/, or a path to what vtlab lab k6-plan wrote';
   if (!name) fail('EXPERIMENT', 'missing', fix);
   const isPath = name.includes('/') || name.endsWith('.json');
   const file = isPath ? callerPath(name, env) : `./plans/${name}.json`;
@@ -128,7 +128,7 @@ function readExperiment(env: Env, read: (path: string) => string): Experiment {
   }
   const experiment = parseObject(text, isPath ? name : `plans/${name}.json`);
   if (experiment.normalised !== 1) {
-    fail('EXPERIMENT', `${file} is not a normalised experiment`, `vtlab lab normalise ${name} > plan.json`);
+    fail('EXPERIMENT', `${file} is not a normalised experiment`, `vtlab lab k6-plan ${name} > plan.json`);
   }
   return experiment as unknown as Experiment;
 }

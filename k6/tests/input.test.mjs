@@ -15,7 +15,7 @@ const BAD = [
   [
     'experiment as a user writes it',
     { EXPERIMENT: new URL('../experiments/cpu.json', import.meta.url).pathname },
-    /cpu\.json is not a normalised experiment: vtlab lab normalise .*cpu\.json > plan\.json/,
+    /cpu\.json is not a normalised experiment: vtlab lab k6-plan .*cpu\.json > plan\.json/,
   ],
   ['no targets', { TARGETS: '' }, /TARGETS: missing/],
   ['targets that are no JSON', { TARGETS: 'platform=http://x' }, /TARGETS: not JSON/],

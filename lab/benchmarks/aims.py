@@ -125,8 +125,16 @@ ROWS = {
     "precise": Row("the same with ±10 %, the default", "–", "≤ 180 s", ["run", "blocking"], verdicts, 3),
     "cpu-aa": Row("`cpu`: per-block SD, A/A", "1.9 %", "≤ 1.5 %", ["lab", "aa", "cpu", "--blocks", SD_BLOCKS], spread),
     "cpu-ab": Row("`cpu`: per-block SD, A/B", "3 to 9 %", "≤ 2 %", ["run", "cpu", "--blocks", SD_BLOCKS], spread),
-    "reproduce": Row("`vtlab lab reproduce`", "65 min", "≤ 30 min", ["lab", "reproduce"], minutes),
-    "quick": Row("`vtlab lab reproduce --quick`", "23 min", "≤ 12 min", ["lab", "reproduce", "--quick"], minutes),
+    "reproduce": Row(
+        "`vtlab lab reproduce-publication`", "65 min", "≤ 30 min", ["lab", "reproduce-publication"], minutes
+    ),
+    "quick": Row(
+        "`vtlab lab reproduce-publication --quick`",
+        "23 min",
+        "≤ 12 min",
+        ["lab", "reproduce-publication", "--quick"],
+        minutes,
+    ),
     "embedded": Row(
         "block on the embedded cluster, `blocking`",
         "~150 s",

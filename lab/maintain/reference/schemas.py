@@ -14,7 +14,7 @@ _Schema = Mapping[str, Any]
 _INTRODUCTION = """One file, in YAML or JSON, describes an experiment: the service, what users ask of it, the load, the
 limits and the variants. `vtlab try`, `run` and `check` take it, as does the chart for a run in a cluster. `vtlab init
 app.jar` writes one. Every key but `service` has a default; unknown keys are errors; relative paths start at the folder
-of the file. `vtlab list` shows the experiments that come with vtlab, in `k6/experiments/`.
+of the file. `vtlab experiments` shows the experiments that come with vtlab, in `k6/experiments/`.
 
 For completion in an editor the first line of a YAML file names the schema, `lab/vtlab.schema.json`, as `vtlab init`
 writes it: `# yaml-language-server: $schema=PATH`. In JSON it is the key `$schema`.

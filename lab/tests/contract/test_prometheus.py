@@ -111,7 +111,7 @@ def now() -> int:
 
 
 def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: str) -> None:
-    """vtlab serve offers what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
+    """vtlab prometheus offers what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
     run = tmp_path / "results" / "run"
     with Ledger(tmp_path / "results") as ledger:
         files = PrometheusFiles(run / "prometheus", tmp_path / "prometheus.log")
@@ -119,15 +119,15 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
         server.scrape({"platform": exposition}, METRICS)
         with Prometheus(server.url) as client:
             client.await_scrape("platform", now())
-        refused = vtlab("serve", run, "--port", str(ports.free(1)[0]))
+        refused = vtlab("prometheus", run, "--port", str(ports.free(1)[0]))
         assert (refused.returncode, "measuring" in refused.stderr) == (3, True), refused.stderr
     at = now()
     port = ports.free(1)[0]
-    with Running(tmp_path, "serve", run, "--port", str(port)) as serving:
+    with Running(tmp_path, "prometheus", run, "--port", str(port)) as serving:
         serving.until(f"http://{ports.HOST}:{port} serves the data of run")
         with Prometheus(f"http://{ports.HOST}:{port}") as client:
             assert client.evaluate('cgroup_cpu_limit_cores{variant="platform"}', at) == 1.5
-        assert vtlab("serve", run, "--port", str(port)).returncode == 3, "taken"
+        assert vtlab("prometheus", run, "--port", str(port)).returncode == 3, "taken"
         assert serving.end(signal.SIGINT) == 130
     assert ports.listening_pid(port) is None
     assert list((run / "prometheus" / ".processes").glob("*.jsonl")) == []

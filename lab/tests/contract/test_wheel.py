@@ -29,10 +29,10 @@ def test_it_has_the_version_the_command_and_all_data(wheel: Path) -> None:
 
 def test_it_lists_normalises_and_simulates_outside_a_checkout(installed: Installed) -> None:
     """An installed vtlab lists and normalises the shipped experiments as a checkout does, and simulates."""
-    listed = installed("list")
+    listed = installed("experiments")
     assert listed.returncode == 0, listed.stderr
     assert "blocking-open" in listed.stdout
-    normalised = installed("lab", "normalise", "blocking")
+    normalised = installed("lab", "k6-plan", "blocking")
     assert normalised.stdout == (shipped.ROOT / "k6" / "plans" / "blocking.json").read_text(encoding="utf-8")
     simulated = installed("lab", "simulate", "--runs", "20")
     assert (simulated.returncode, simulated.stderr) == (0, "")

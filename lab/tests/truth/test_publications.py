@@ -1,5 +1,5 @@
 """The shapes of the publications: one block of each experiment has the bottlenecks and the direction of the published
-runs. How large a difference is, and whether it is sure, takes more blocks: ``vtlab lab reproduce``."""
+runs. How large a difference is, and whether it is sure, takes more blocks: ``vtlab lab reproduce-publication``."""
 
 from __future__ import annotations
 

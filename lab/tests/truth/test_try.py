@@ -30,4 +30,4 @@ def test_a_call_searches_a_load_measures_and_writes_out_what_it_chose(tmp_path: 
     # Platform has four threads, virtual twelve.
     assert manifest["curve"]["ended"] == "levelled off", done.stdout
     assert "upward, virtual serves more" in done.stdout, done.stdout
-    assert vtlab("lab", "normalise", results / "experiment.json").returncode == 0
+    assert vtlab("lab", "k6-plan", results / "experiment.json").returncode == 0

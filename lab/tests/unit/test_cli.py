@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -24,7 +25,8 @@ from vtlab.host import program
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
 #: The words that name each command.
-COMMANDS = [(name,) for name in cli.COMMANDS] + [("lab", name) for name in cli.LAB_COMMANDS]
+COMMANDS = [(name,) for commands in cli.SECTIONS.values() for name in commands]
+COMMANDS += [("lab", name) for name in cli.LAB_COMMANDS]
 GROUP: Any = typer.main.get_command(cli.app)
 
 
@@ -34,10 +36,12 @@ def test_the_help_of_every_command() -> None:
     assert [call(*words, "-h").out for words in ((), ("lab",), *COMMANDS)] == pages
 
 
-def test_the_help_lists_the_commands_in_order_and_cuts_no_description() -> None:
+def test_the_help_lists_the_commands_in_sections_and_cuts_no_description() -> None:
     page = call("--help").out
-    listed = [line.split()[0] for line in page.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
-    assert listed == list(cli.COMMANDS) == list(program.COMMANDS[:-1])
+    sections = {title: page.partition(f"\n{title}:\n")[2].partition("\n\n")[0] for title in cli.SECTIONS}
+    listed = {title: re.findall(r"^  (\S+)", text, re.M) for title, text in sections.items()}
+    assert listed == {title: list(commands) for title, commands in cli.SECTIONS.items()}
+    assert [name for names in listed.values() for name in names] == list(program.COMMANDS[:-1])
     pages = page + call("lab", "--help").out
     assert "..." not in pages.replace("COMMAND [ARGS]...", "")
     assert max(map(len, pages.splitlines())) <= 80
@@ -98,10 +102,12 @@ def test_its_version() -> None:
     [
         (("aa", "cpu", "--blocks", "16"), "vtlab lab aa cpu --blocks 16"),
         (("simulate",), "vtlab lab simulate"),
-        (("reproduce", "--quick"), "vtlab lab reproduce --quick"),
-        (("normalise", "my file.json"), "vtlab lab normalise 'my file.json'"),
-        (("tools", "docker"), "vtlab lab tools docker"),
-        (("prometheus", "results/a"), "vtlab serve results/a"),
+        (("reproduce", "--quick"), "vtlab lab reproduce-publication --quick"),
+        (("normalise", "my file.json"), "vtlab lab k6-plan 'my file.json'"),
+        (("tools", "docker"), "vtlab lab install-tools docker"),
+        (("lab", "reproduce", "000"), "vtlab lab reproduce-publication 000"),
+        (("list",), "vtlab experiments"),
+        (("serve", "results/a"), "vtlab prometheus results/a"),
         (("run", "blocking", "--within", "8m"), "write --max-time in its place"),
         (("run", "blocking", "--within=8m"), "write --max-time in its place"),
         (("run", "blocking", "--with", "pool=50"), "write --variant in its place"),
@@ -183,9 +189,10 @@ BAD = [
     ("lab", "aa", "blocking", "--threads", "green"),
     ("lab", "simulate", "--runs", "0"),
     ("lab", "simulate", "--sd", "0"),
-    ("lab", "reproduce", "007"),
+    ("lab", "reproduce-publication", "007"),
+    ("lab", "install-tools", "snap"),
     ("lab", "dance"),
-    ("list", "x"),
+    ("experiments", "x"),
     ("report", "nothing"),
     ("report",),
     ("resume", "nothing"),
@@ -193,9 +200,9 @@ BAD = [
     ("compare", "nothing", "nothing"),
     ("compare", "nothing"),
     ("history", "nothing"),
-    ("serve", "nothing"),
-    ("serve",),
-    ("serve", "nothing", "--port", "0"),
+    ("prometheus", "nothing"),
+    ("prometheus",),
+    ("prometheus", "nothing", "--port", "0"),
     ("repot",),
     ("dance",),
 ]
@@ -236,8 +243,8 @@ def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     assert str(tmp_path / "file") in done.err
 
 
-def test_list_shows_every_experiment() -> None:
-    done = call("list")
+def test_every_experiment_is_shown() -> None:
+    done = call("experiments")
     assert done.code == 0
     for name in ("blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"):
         assert name in done.out

@@ -25,7 +25,7 @@ OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted 
         (THIRD, "vtlab run shop.json --cpu 2", "vtlab run shop.json --cpu 2 --variant pool=50"),
         # It was tried.
         (THIRD, "vtlab try shop.yaml --variant pool=50", "vtlab try shop.yaml --variant pool=50"),
-        (THIRD, "vtlab lab reproduce", THIRD),
+        (THIRD, "vtlab lab reproduce-publication", THIRD),
         (
             OTHER,
             "vtlab try 'my shop/shop-1.4.jar' 'GET /'",

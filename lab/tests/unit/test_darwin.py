@@ -159,7 +159,7 @@ def mac(kubeconfig: Path) -> Iterator[Mac]:
 
 def test_experiments_and_reports_are_read(mac: Mac, tmp_path: Path) -> None:
     assert "--target" in mac("run", "--help").out
-    assert "blocking-open" in mac("list").out
+    assert "blocking-open" in mac("experiments").out
     refused = mac("run", "blocking", "--target", "moon")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "vtlab: --target moon: unknown target")
     run = recorded.run(blocks=2)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import recorded
 from tests.support.cli_call import call
-from vtlab.commands import latest, report, resume, serve
+from vtlab.commands import latest, prometheus, report, resume
 from vtlab.errors import BadInput
 from vtlab.runs import store
 
@@ -60,11 +60,11 @@ def test_where_all_are_finished_the_latest_is_named(tmp_path: Path) -> None:
 def test_each_command_takes_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[Path] = []
     monkeypatch.setattr(resume, "measure_and_report", lambda folder, *_: taken.append(folder))
-    monkeypatch.setattr(serve, "serve_kept_data", lambda folder, *_: taken.append(folder))
-    assert call("serve", "--results", root).code == 2
+    monkeypatch.setattr(prometheus, "serve_kept_data", lambda folder, *_: taken.append(folder))
+    assert call("prometheus", "--results", root).code == 2
     (root / "20261124T100000Z-a" / "prometheus" / "data").mkdir(parents=True)
     monkeypatch.chdir(root.parent)
-    assert [call(command).code for command in ("resume", "serve")] == [0, 0]
+    assert [call(command).code for command in ("resume", "prometheus")] == [0, 0]
     assert [folder.name[:8] for folder in taken] == ["20261125", "20261124"]
     assert all(folder.is_absolute() for folder in taken)
     shown = call("report", "--results", root)

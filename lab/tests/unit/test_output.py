@@ -29,8 +29,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, argv: list[str], orig_argv: list[str]
     ("argv", "orig_argv", "path", "called"),
     [
         ([".venv/bin/vtlab", "try", "a.jar"], None, "", ".venv/bin/vtlab"),
-        (["/opt/a b/vtlab", "list"], None, "/usr/bin/vtlab", "'/opt/a b/vtlab'"),
-        (["/usr/bin/vtlab", "list"], None, "/usr/bin/vtlab", "vtlab"),
+        (["/opt/a b/vtlab", "history"], None, "/usr/bin/vtlab", "'/opt/a b/vtlab'"),
+        (["/usr/bin/vtlab", "history"], None, "/usr/bin/vtlab", "vtlab"),
         (["/x/vtlab/__main__.py", "run", "a"], ["python", "-m", "vtlab", "run", "a"], "", "python -m vtlab"),
         (["/x/vtlab/__main__.py"], ["py", "-X", "dev", "-m", "vtlab"], "", "py -X dev -m vtlab"),
         (["/x/pytest/__main__.py", "tests"], None, "", "vtlab"),
@@ -47,7 +47,7 @@ def test_the_program_is_named_as_the_shell_had_it(
     ("text", "printed"),
     [
         ("vtlab resume results/a", ".venv/bin/vtlab resume results/a"),
-        ("see `vtlab list`; vtlab run x", "see `.venv/bin/vtlab list`; .venv/bin/vtlab run x"),
+        ("see `vtlab experiments`; vtlab run x", "see `.venv/bin/vtlab experiments`; .venv/bin/vtlab run x"),
         ("(vtlab report x)", "(.venv/bin/vtlab report x)"),
         ("stored by vtlab 0.1, an earlier vtlab left this", None),
         ("/opt/vtlab run, my-vtlab run", None),

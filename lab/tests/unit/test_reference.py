@@ -14,6 +14,7 @@ from tests.support.versions import REPOSITORY
 from vtlab import errors
 from vtlab.catalogue.metrics import METRICS
 from vtlab.commands import app
+from vtlab.host import program
 
 
 def leaves(document: dict[str, Any], path: str = "") -> Iterator[str]:
@@ -40,7 +41,7 @@ def test_a_line_that_is_neither_a_key_nor_a_comment_is_refused() -> None:
 
 def test_every_command_and_exit_code_is_there() -> None:
     page = commands.text()
-    names = [*app.COMMANDS, "lab", *(f"lab {name}" for name in app.LAB_COMMANDS)]
+    names = [*program.COMMANDS, *(f"lab {name}" for name in app.LAB_COMMANDS)]
     assert re.findall(r"^## vtlab ?(.*)$", page, re.M) == ["", *names]
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.LabError)]
     assert {kind.exit_code for kind in kinds} < {code for code, _ in commands.EXIT_CODES}

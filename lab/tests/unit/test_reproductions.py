@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.support import recorded
 from tests.support.cli_call import call
 from tests.unit.test_store import stored
-from vtlab.commands.reproduce import reproduce
+from vtlab.commands.reproduce_publication import reproduce_publication
 from vtlab.errors import BadInput, InvalidRun
 from vtlab.model import experiment_files, units
 from vtlab.model import publication as publications
@@ -274,9 +274,9 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
     against_variant: tuple[int, float | None],
 ) -> None:
     monkeypatch.setattr("vtlab.runs.reproduce.measure_and_report", lambda *_: [])
-    monkeypatch.setattr("vtlab.commands.reproduce.read_reproductions", lambda _: [])
+    monkeypatch.setattr("vtlab.commands.reproduce_publication.read_reproductions", lambda _: [])
     monkeypatch.setattr(facts, "collect", lambda *_: RunFacts(versions={}, jvm_flags=[], machine={}))
-    reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
+    reproduce_publication(["000", "004"], quick=quick, root=tmp_path, seed=1)
     (folder,) = tmp_path.glob("*-reproduce-*")
     manifests = {run.name: run.manifest for run in map(store.read, store.runs_in(folder))}
     rules = {name: (m.blocks, m.rule.precision if m.rule else None) for name, m in manifests.items()}
@@ -284,12 +284,12 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
 
 
 def test_what_was_measured_is_printed_again(measured: Path) -> None:
-    done = call("lab", "reproduce", "--from", measured)
+    done = call("lab", "reproduce-publication", "--from", measured)
     assert done.code == 0, done.err
     for part in ("001 threads, measured here under 1 CPU", "Threads.", "tomcat-threads"):
         assert part in done.out
     assert "### 001: A wait (`threads`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
-    printed = call("lab", "reproduce", "--from", measured, "--json")
+    printed = call("lab", "reproduce-publication", "--from", measured, "--json")
     assert json.loads(printed.out) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
 
 
@@ -302,7 +302,7 @@ def test_the_tables_come_before_the_error_of_a_run_that_was_given_up(
     monkeypatch.setattr("vtlab.runs.reproduce.create_runs", lambda *_: measured)
     monkeypatch.setattr("vtlab.runs.reproduce.measure_and_report", given_up)
     with pytest.raises(InvalidRun, match="3 blocks"):
-        reproduce(["001"], root=measured.parent, seed=1)
+        reproduce_publication(["001"], root=measured.parent, seed=1)
     assert (measured / "reproductions.md").is_file()
 
 

@@ -68,7 +68,7 @@ def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
     monkeypatch.setattr(shipped, "IS_CHECKOUT", False)
     with pytest.raises(PrerequisiteMissing, match=r"looked on PATH and in .+/data/vtlab/bin") as error:
         tools.find_k6()
-    install = "put k6 1.8 or newer on PATH, or copy it out of its image: vtlab lab tools docker"
+    install = "put k6 1.8 or newer on PATH, or copy it out of its image: vtlab lab install-tools docker"
     assert error.value.fix == install
     for find in (lambda: tools.find_java("21", []), lambda: sample.find(), lambda: tools.find_java(None, [])):
         with pytest.raises(PrerequisiteMissing) as error:

@@ -24,7 +24,7 @@ vtlab lab aa blocking --threads platform
 
 
 def aa(
-    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Name (vtlab list) or file.")],
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Name (vtlab experiments) or file.")],
     kind: Annotated[
         str, typer.Option("--threads", metavar="VARIANT", help="Variant to compare with itself.")
     ] = "virtual",

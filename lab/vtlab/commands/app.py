@@ -17,17 +17,17 @@ from vtlab.commands import (
     check,
     compare,
     doctor,
+    experiments,
     history,
     init,
-    list_,
-    normalise,
+    install_tools,
+    k6_plan,
+    prometheus,
     report,
-    reproduce,
+    reproduce_publication,
     resume,
     run,
-    serve,
     simulate,
-    tools,
     try_,
     usage,
 )
@@ -35,27 +35,35 @@ from vtlab.commands.help_pages import Group, Page
 from vtlab.errors import Interrupted, LabError
 from vtlab.host import program
 
-#: Each with its examples, in the order in which the help lists them.
-COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
-    "try": (try_.try_, try_.EXAMPLES),
-    "run": (run.run, run.EXAMPLES),
-    "init": (init.init, init.EXAMPLES),
-    "check": (check.check, check.EXAMPLES),
-    "doctor": (doctor.doctor_, doctor.EXAMPLES),
-    "resume": (resume.resume, resume.EXAMPLES),
-    "report": (report.report, report.EXAMPLES),
-    "compare": (compare.compare, compare.EXAMPLES),
-    "history": (history.history, history.EXAMPLES),
-    "list": (list_.list_, list_.EXAMPLES),
-    "serve": (serve.serve, serve.EXAMPLES),
+#: A command by its name, with its examples.
+_Commands = Mapping[str, tuple[Callable[..., None], str]]
+#: The sections of the help, and the commands of each, in order.
+SECTIONS: Mapping[str, _Commands] = {
+    "Measure": {
+        "try": (try_.try_, try_.EXAMPLES),
+        "run": (run.run, run.EXAMPLES),
+        "resume": (resume.resume, resume.EXAMPLES),
+    },
+    "Prepare": {
+        "init": (init.init, init.EXAMPLES),
+        "check": (check.check, check.EXAMPLES),
+        "doctor": (doctor.doctor_, doctor.EXAMPLES),
+        "experiments": (experiments.experiments, experiments.EXAMPLES),
+    },
+    "Results": {
+        "report": (report.report, report.EXAMPLES),
+        "compare": (compare.compare, compare.EXAMPLES),
+        "history": (history.history, history.EXAMPLES),
+        "prometheus": (prometheus.prometheus, prometheus.EXAMPLES),
+    },
 }
 #: Commands for work on vtlab itself: ``vtlab lab …``, which the help does not list.
-LAB_COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
+LAB_COMMANDS: _Commands = {
     "aa": (aa.aa, aa.EXAMPLES),
     "simulate": (simulate.simulate, simulate.EXAMPLES),
-    "reproduce": (reproduce.reproduce, reproduce.EXAMPLES),
-    "normalise": (normalise.normalise, normalise.EXAMPLES),
-    "tools": (tools.tools_, tools.EXAMPLES),
+    "reproduce-publication": (reproduce_publication.reproduce_publication, reproduce_publication.EXAMPLES),
+    "k6-plan": (k6_plan.k6_plan, k6_plan.EXAMPLES),
+    "install-tools": (install_tools.install_tools, install_tools.EXAMPLES),
 }
 EXAMPLES = """\
 vtlab check app.jar
@@ -63,11 +71,11 @@ vtlab try app.jar "GET /orders/17"
 """
 LAB_EXAMPLES = """\
 vtlab lab aa cpu --blocks 16
-vtlab lab reproduce mysql-slow-query
+vtlab lab reproduce-publication mysql-slow-query
 """
 
 
-def _group(commands: Mapping[str, tuple[Callable[..., None], str]], examples: str) -> typer.Typer:
+def _group(sections: Mapping[str, _Commands], examples: str) -> typer.Typer:
     group = typer.Typer(
         cls=Group,
         epilog=examples,
@@ -76,12 +84,13 @@ def _group(commands: Mapping[str, tuple[Callable[..., None], str]], examples: st
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name, (command, command_examples) in commands.items():
-        group.command(name, cls=Page, epilog=command_examples)(command)
+    for title, commands in sections.items():
+        for name, (command, command_examples) in commands.items():
+            group.command(name, cls=Page, epilog=command_examples, rich_help_panel=title)(command)
     return group
 
 
-app, _lab = _group(COMMANDS, EXAMPLES), _group(LAB_COMMANDS, LAB_EXAMPLES)
+app, _lab = _group(SECTIONS, EXAMPLES), _group({"Commands": LAB_COMMANDS}, LAB_EXAMPLES)
 app.add_typer(_lab, name="lab", hidden=True)
 
 

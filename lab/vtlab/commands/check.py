@@ -31,9 +31,9 @@ def check(
     flags: JvmFlags = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON, and nothing else.")] = False,
 ) -> None:
-    """Look for known problems in a jar, in seconds.
+    """Check a jar or vtlab.yaml: settings and known problems; runs nothing.
 
-    Shows versions, server, libraries and settings, and their published problems under virtual threads. Starts nothing.
+    Shows versions, server, libraries and settings, and their published problems under virtual threads.
     """
     given = options.jvm_flags(flags or [])
     jar, java_of_file, flags_of_file = _jar_of(service)

@@ -45,7 +45,7 @@ def compare(
         ),
     ] = None,
 ) -> None:
-    """Compare two runs: did the ratio of the variants change?
+    """Compare two runs that exist: did the ratio change?
 
     Divides the ratio of the variants in AFTER by that in BEFORE.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -46,6 +46,16 @@ class Group(TyperGroup):
         self.format_commands(ctx, formatter)
         _write_sections(self, ctx, formatter)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands, a section for each group, with the first sentence of each command's help."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        visible: dict[str, Any] = {name: each for name, each in self.commands.items() if not each.hidden}
+        width = max(map(len, visible))
+        for name, command in visible.items():
+            sentence = command.get_short_help_str(len(command.help))
+            sections.setdefault(command.rich_help_panel, []).append((name.ljust(width), sentence))
+        _write_rows(sections, formatter)
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         _write_examples(self, formatter)
@@ -67,6 +77,10 @@ def _write_sections(command: Any, ctx: Any, formatter: Any) -> None:
             sections.setdefault("Arguments", []).append((parameter.metavar or name, text))
         else:
             sections.setdefault(parameter.rich_help_panel or "Options", []).append((name, text))
+    _write_rows(sections, formatter)
+
+
+def _write_rows(sections: Mapping[str, list[tuple[str, str]]], formatter: Any) -> None:
     for title, rows in sections.items():
         with formatter.section(title):
             formatter.write_dl(rows)

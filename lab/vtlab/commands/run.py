@@ -52,7 +52,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="EXPERIMENT",
-            help="Names (vtlab list) or files such as vtlab.yaml.",
+            help="Names (vtlab experiments) or files such as vtlab.yaml.",
             autocompletion=lambda: experiment_files.names(EXPERIMENTS),
         ),
     ],

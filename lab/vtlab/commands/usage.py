@@ -13,8 +13,13 @@ from vtlab.host import program
 
 #: Commands of earlier versions, and what takes their place.
 MOVED = {
-    "prometheus": "serve",
-    **{name: f"lab {name}" for name in ("aa", "simulate", "reproduce", "normalise", "tools")},
+    "list": "experiments",
+    "serve": "prometheus",
+    "aa": "lab aa",
+    "simulate": "lab simulate",
+    "reproduce": "lab reproduce-publication",
+    "normalise": "lab k6-plan",
+    "tools": "lab install-tools",
 }
 #: Options of earlier versions, of any command or of one, and what takes their place.
 RENAMED = {
@@ -39,7 +44,7 @@ def refuse_command(path: str, words: Sequence[str], known: Sequence[str]) -> Non
     """Raises BadInput for a command that is not there. ``path``: what stands before it, such as ``vtlab lab``;
     ``words``: the command and what follows."""
     name = words[0]
-    if path == program.NAME and name in MOVED:
+    if name in MOVED:
         moved = [program.NAME, *MOVED[name].split(), *words[1:]]
         raise BadInput(f"'{name}' is '{MOVED[name]}' now", shlex.join(moved))
     near = get_close_matches(name, known, 1, _NEAR)

@@ -14,7 +14,9 @@ from pathlib import Path
 NAME = "vtlab"
 #: The commands, in the order in which the help lists them; ``lab`` is hidden.
 COMMANDS = (
-    *("try", "run", "init", "check", "doctor", "resume", "report", "compare", "history", "list", "serve"),
+    *("try", "run", "resume"),
+    *("init", "check", "doctor", "experiments"),
+    *("report", "compare", "history", "prometheus"),
     "lab",
 )
 _COMMAND = re.compile(rf"(?<![\w./-]){NAME}(?= (?:--help|{'|'.join(COMMANDS)})\b)")

@@ -236,7 +236,7 @@ def _find(name: str, least: tuple[int, ...]) -> Tool:
         f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]}, ')}on PATH and in {folders[-1]}"
         + (f" ({'; '.join(too_old)})" if too_old else ""),
         in_checkout(SETUP)
-        or f"put {name} {at_least} or newer on PATH, or copy it out of its image: vtlab lab tools docker",
+        or f"put {name} {at_least} or newer on PATH, or copy it out of its image: vtlab lab install-tools docker",
     )
 
 

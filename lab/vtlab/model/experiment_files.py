@@ -81,7 +81,7 @@ def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
     path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
     if not path.is_file():
         if path.parent == folder:
-            raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
+            raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab experiments)")
         raise BadInput(f"there is no file {name}", "write one for your service: vtlab init app.jar -o vtlab.yaml")
     with _naming(str(path)):
         return of_document(documents.read(path), path, options)

@@ -81,7 +81,7 @@ def read_reproductions(folder: Path) -> list[ReproducedVariant]:
     """Reads what was measured in the folder; BadInput where nothing of it reproduces a publication."""
     variants = reproduced_variants(analyse_runs(folder))
     if not variants:
-        raise BadInput(f"{folder} contains no reproduced publication", "measure one: vtlab lab reproduce")
+        raise BadInput(f"{folder} contains no reproduced publication", "measure one: vtlab lab reproduce-publication")
     return variants
 
 

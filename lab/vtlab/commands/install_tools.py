@@ -1,4 +1,4 @@
-"""``vtlab lab tools``: k6 and Prometheus out of their images."""
+"""``vtlab lab install-tools``: k6 and Prometheus out of their images."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vtlab.host import tool_images, tools
 from vtlab.measuring.progress import Progress
 
 EXAMPLES = """\
-vtlab lab tools docker
-vtlab lab tools podman
+vtlab lab install-tools docker
+vtlab lab install-tools podman
 """
 
 
-def tools_(
+def install_tools(
     engine: Annotated[str, typer.Argument(metavar="ENGINE", help=f"{' or '.join(tool_images.ENGINES)}.")],
 ) -> None:
     """Copy k6 and Prometheus out of their images.
@@ -25,7 +25,7 @@ def tools_(
     Needs a container engine, for a machine without these programs.
     """
     if engine not in tool_images.ENGINES:
-        raise BadInput(f"lab tools: unknown engine '{engine}'", f"write {' or '.join(tool_images.ENGINES)}")
+        raise BadInput(f"lab install-tools: unknown engine '{engine}'", f"write {' or '.join(tool_images.ENGINES)}")
     with Progress(console, "copying k6 and Prometheus out of their images"):
         copies = tool_images.copy(engine, tools.copies())
     for tool in copies:

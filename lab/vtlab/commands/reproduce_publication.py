@@ -1,4 +1,4 @@
-"""``vtlab lab reproduce``: published comparisons beside ours."""
+"""``vtlab lab reproduce-publication``: published comparisons beside ours."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from vtlab.runs.reproduce import (
 )
 
 EXAMPLES = """\
-vtlab lab reproduce mysql-slow-query
-vtlab lab reproduce --quick
+vtlab lab reproduce-publication mysql-slow-query
+vtlab lab reproduce-publication --quick
 """
 
 
-def reproduce(
+def reproduce_publication(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="Publications, by name or number. [default: all]")
     ] = None,

@@ -1,4 +1,4 @@
-"""``vtlab list``: the experiments that come with vtlab."""
+"""``vtlab experiments``: the experiments that come with vtlab."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.runs import estimates
 
 EXAMPLES = """\
-vtlab list
-vtlab list --help
+vtlab experiments
+vtlab experiments --help
 """
 
 
-def list_() -> None:
+def experiments() -> None:
     """List the experiments that come with vtlab."""
     with Progress(console, "asking k6 how long the blocks take"):
         table = _table()

@@ -1,4 +1,4 @@
-"""``vtlab serve``: the Prometheus data that a run kept, for dashboards."""
+"""``vtlab prometheus``: a Prometheus over the metrics that a run kept, for dashboards."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vtlab.commands.output import console
 from vtlab.runs.publish import serve_kept_data
 
 EXAMPLES = """\
-vtlab serve
-vtlab serve results/20261126T101500Z-blocking --port 9091
+vtlab prometheus
+vtlab prometheus results/20261126T101500Z-blocking --port 9091
 """
 
 
-def serve(
+def prometheus(
     folder: Annotated[
         Path | None,
         typer.Argument(metavar="DIR", help="Results of vtlab run --prometheus-port. [default: the latest of these]"),
@@ -27,9 +27,9 @@ def serve(
     port: Annotated[int, typer.Option("--port", metavar="PORT", help="Port on the loopback interface.")] = 9090,
     root: Results = ROOT,
 ) -> None:
-    """Serve the metrics that a run kept, for dashboards.
+    """Start Prometheus over the metrics that a run kept, for dashboards.
 
-    A Prometheus serves them until Ctrl-C.
+    It runs until Ctrl-C.
     """
     options.refuse_no_port(port)
     serve_kept_data((folder or latest_with_kept_data(root)).resolve(), port, console)

@@ -1,4 +1,4 @@
-"""``vtlab lab normalise``: an experiment as k6 reads it."""
+"""``vtlab lab k6-plan``: an experiment as k6 reads it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from vtlab.model import experiment_files, normalised
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 EXAMPLES = """\
-vtlab lab normalise blocking
-vtlab lab normalise vtlab.yaml
+vtlab lab k6-plan blocking
+vtlab lab k6-plan vtlab.yaml
 """
 
 
-def normalise(name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Name (vtlab list) or file.")]) -> None:
+def k6_plan(
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Name (vtlab experiments) or file.")],
+) -> None:
     """Print an experiment as k6 reads it.
 
     Fills every default in, and writes durations in milliseconds.
