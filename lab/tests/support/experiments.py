@@ -39,12 +39,12 @@ def document(base: Path, **changes: object) -> dict[str, Any]:
 
 def tiny(**changes: object) -> Experiment:
     """Returns an experiment with the sample application."""
-    return experiment_files.parse(json.dumps(document(TINY, **changes)), str(TINY))
+    return experiment_files.of_document(document(TINY, **changes), TINY)
 
 
 def stub(**changes: object) -> Experiment:
     """Returns an experiment with the stub service."""
-    return experiment_files.parse(json.dumps(document(STUB, **changes)), str(STUB))
+    return experiment_files.of_document(document(STUB, **changes), STUB)
 
 
 def stub_file(folder: Path, **changes: object) -> Path:

@@ -12,6 +12,7 @@ import pytest
 from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import experiment_files
+from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
 from vtlab.planning.shipped_experiments import EXPERIMENTS
@@ -28,6 +29,10 @@ def changed(**paths: Any) -> str:
             parent_document = parent_document.setdefault(parent, {})
         parent_document[key] = value
     return json.dumps(data)
+
+
+def of_text(text: str) -> Experiment:
+    return experiment_files.of_document(json.loads(text), Path("/some/file.json"))
 
 
 @pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
@@ -53,36 +58,36 @@ def test_the_experiments_of_the_issue_are_there() -> None:
     ("text", "message"),
     [
         ("{", "not valid JSON"),
-        ("[]", "Input should be a valid dictionary"),
+        ("[]", "not keys with values"),
         (changed(userz=3), "userz: unknown key"),
         (
             changed(windows__wait_for_answers=False, windows__trials=2),
             "windows.wait_for_answers: false needs windows.trials: 1",
         ),
-        (changed(windows__trials=3), "windows.trials: Input should be 1, 2 or 4"),
-        (changed(windows__warmup_requests=-1), "windows.warmup_requests: Input should be greater than or equal to 0"),
+        (changed(windows__trials=3), "windows.trials: must be 1, 2 or 4"),
+        (changed(windows__warmup_requests=-1), "windows.warmup_requests: must be 0 or more"),
         (
             changed(load__full__service_time={"green": "1s"}),
             "load.full.service_time names 'green', which is not among the variants",
         ),
         (changed(load__full__service_time={"platform": "0s"}), "load.full.service_time.platform must be above 0"),
         (changed(load__userz=3), "load.userz: unknown key"),
-        (changed(load__full__users=-5), "load.full.users: Input should be greater than 0"),
-        (changed(load__full__users=0), "load.full.users: Input should be greater than 0"),
-        (changed(load__full__users="many"), "load.full.users: Input should be a valid integer"),
-        (changed(load__full="many"), "load.full: many is not a load: write auto, none or {users: 200}"),
+        (changed(load__full__users=-5), "load.full.users: must be above 0"),
+        (changed(load__full__users=0), "load.full.users: must be above 0"),
+        (changed(load__full__users="many"), "load.full.users: not a whole number"),
+        (changed(load__full="many"), "load.full: not a load: write auto, none or {users: 200}"),
         (changed(load={"full": "none"}), "load: full and typical are both none: nothing to measure"),
         (changed(load={"full": "none", "typical": {"share": 0.6}}), "load: typical.share is a share of what full load"),
-        (changed(load={"typical": "120/s"}), "load.typical: 120/s is not a load: write none, {rate: 120/s} or"),
-        (changed(load={"typical": {"rate": "fast"}}), "load.typical.rate: 'fast' is not a rate: write it as 120 or"),
-        (changed(load={"typical": {"rate": -1}}), "load.typical.rate: Input should be greater than 0"),
+        (changed(load={"typical": "120/s"}), "load.typical: not a load: write none, {rate: 120/s} or"),
+        (changed(load={"typical": {"rate": "fast"}}), "load.typical.rate: not a rate: write it as 120 or"),
+        (changed(load={"typical": {"rate": -1}}), "load.typical.rate: must be above 0"),
         (
             changed(load={"typical": {"rate": 1500}}),
             "load.typical.rate 1500/s needs 23,100 users where an answer may take",
         ),
-        (changed(load={"typical": {"rate": 1500, "users": 30000}}), "load.typical.users: Input should be less than or"),
-        (changed(limits__cpu=0), "limits.cpu: Input should be greater than or equal to 0.01"),
-        (changed(limits__cpu=0.005), "limits.cpu: Input should be greater than or equal to 0.01"),
+        (changed(load={"typical": {"rate": 1500, "users": 30000}}), "load.typical.users: must be 20,000 or less"),
+        (changed(limits__cpu=0), "limits.cpu: must be 0.01 or more"),
+        (changed(limits__cpu=0.005), "limits.cpu: must be 0.01 or more"),
         (changed(limits__cpu=-1), "limits.cpu"),
         (changed(limits__memory="lots"), "limits.memory: not a memory size: write it as 512Mi or 1Gi"),
         (changed(windows__measure="soon"), "windows.measure: not a duration: write it as 50ms, 5s or 1m"),
@@ -114,15 +119,17 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(needs=["a pony"]), "needs"),
     ],
 )
-def test_what_is_wrong_is_named_with_the_file(text: str, message: str) -> None:
+def test_what_is_wrong_is_named_with_the_file(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "file.json"
+    file.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput) as caught:
-        experiment_files.parse(text, "some/file.json")
-    assert "some/file.json" in caught.value.message
+        experiment_files.load(str(file), tmp_path)
+    assert str(file) in caught.value.message
     assert message in caught.value.message
 
 
 def test_a_rate_with_just_enough_users_is_valid_and_its_gaps_are_exponential() -> None:
-    load = experiment_files.parse(changed(load={"typical": {"rate": "100/s", "users": 1655}}), "here").load
+    load = of_text(changed(load={"typical": {"rate": "100/s", "users": 1655}})).load
     assert isinstance(load, OpenLoad)
     assert load.gaps == "exponential"
 
@@ -131,7 +138,7 @@ def test_a_rate_with_just_enough_users_is_valid_and_its_gaps_are_exponential() -
     ("text", "mean", "exponential"), [("0s", 0, False), ("200ms", 0.2, False), ("exp(1.5s)", 1.5, True)]
 )
 def test_a_think_time_is_constant_or_exponential(text: str, mean: float, exponential: bool) -> None:
-    load = experiment_files.parse(changed(load__full__think_time=text), "here").load
+    load = of_text(changed(load__full__think_time=text)).load
     assert isinstance(load, ClosedLoad)
     assert (load.mean_think_time, load.is_think_time_exponential) == (mean, exponential)
 
@@ -153,16 +160,14 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 def test_a_variants_properties_are_what_makes_it() -> None:
     jdk21 = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
     variants, properties = ["platform", "virtual-jdk21"], {"virtual-jdk21": jdk21}
-    parsed = experiment_files.parse(
-        changed(variants=variants, properties=properties, expected={}, load={"full": {"users": 9}}), "here"
-    )
+    parsed = of_text(changed(variants=variants, properties=properties, expected={}, load={"full": {"users": 9}}))
     assert parsed.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
     assert parsed.environment_of("virtual-jdk21") == {
         "SPRING_THREADS_VIRTUAL_ENABLED": "true",
         "LAB_DATABASE_DRIVER": "8.0.33",
     }
     assert (parsed.properties_of("virtual-jdk21").java, parsed.properties_of("platform").java) == (21, None)
-    assert experiment_files.parse(json.dumps(parsed.document()), "there") == parsed
+    assert experiment_files.of_document(parsed.document(), Path("there")) == parsed
     with pytest.raises(KeyError):
         parsed.properties_of("green")
 
@@ -206,7 +211,7 @@ def test_a_variants_properties_are_what_makes_it() -> None:
 )
 def test_an_old_key_names_what_takes_its_place(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        experiment_files.parse(text, "some/file.json")
+        of_text(text)
     assert message in caught.value.message
     assert caught.value.fix
 
@@ -227,9 +232,9 @@ def test_an_old_key_names_what_takes_its_place(text: str, message: str) -> None:
 def test_a_file_has_one_load_that_is_measured(
     load: dict[str, Any], is_searched: bool, measured: ClosedLoad | OpenLoad
 ) -> None:
-    parsed = experiment_files.parse(changed(load=load), "here")
+    parsed = of_text(changed(load=load))
     assert (parsed.is_searched, parsed.load) == (is_searched, measured)
-    again = experiment_files.parse(json.dumps(parsed.document()), "there")
+    again = experiment_files.of_document(parsed.document(), Path("there"))
     assert again == parsed
     assert parsed.with_load(parsed.load).load == measured
 
@@ -244,7 +249,7 @@ def test_a_file_has_one_load_that_is_measured(
     ],
 )
 def test_two_loads_are_valid_and_not_measured_yet(load: dict[str, Any]) -> None:
-    both = experiment_files.parse(changed(load=load), "here")
+    both = of_text(changed(load=load))
     with pytest.raises(BadInput, match=r"blocking: load\.typical beside load\.full is not measured yet") as refused:
         both.refuse_unmeasurable()
     assert refused.value.fix == "leave one of them out"

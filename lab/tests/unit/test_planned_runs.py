@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vtlab.errors import BadInput
 from vtlab.model import blocks, units
-from vtlab.model.experiment_files import load, names, parse
+from vtlab.model.experiment_files import load, names, of_document
 from vtlab.model.load import ClosedLoad
 from vtlab.planning import planned_runs, trial_order
 from vtlab.planning.shipped_experiments import EXPERIMENTS
@@ -65,7 +63,7 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
 @pytest.mark.parametrize("name", names(EXPERIMENTS))
 def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
     same = planned_runs.identical(load(name, EXPERIMENTS), "platform")
-    assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
+    assert of_document(same.document(), EXPERIMENTS / "file.json").variants == ["platform-a", "platform-b"]
 
 
 def test_an_aa_run_keeps_the_window_of_its_variant() -> None:

@@ -90,9 +90,9 @@ def test_a_jdk_is_named_by_its_directory_or_by_its_major_version(
         ({"command": None}, "service: one of jar, deployment, image, command is needed"),
         ({"jar": "a.jar"}, "jar and command exclude each other"),
         ({"image": "a:1", "deployment": "a"}, "image and deployment exclude each other"),
-        ({"readiness": "ready"}, "service.readiness: String should match"),
+        ({"readiness": "ready"}, "service.readiness: not a path: it begins with /"),
         ({"prot": 8080}, "service.prot: unknown key"),
-        ({"meters": ["all"]}, "service.meters.0: Input should be"),
+        ({"meters": ["all"]}, "service.meters.0: must be"),
     ],
 )
 def test_a_wrong_service_is_bad_input(changes: dict[str, Any], wrong: str, tmp_path: Path) -> None:
@@ -140,6 +140,13 @@ def test_the_sample_is_told_of_its_companions_as_spring_names_them() -> None:
         "SPRING_DATASOURCE_PASSWORD": "secret",
     }
     assert SAMPLE.companion_environment("downstream", url="http://h:1") == {"LAB_DOWNSTREAM_URL": "http://h:1"}
+
+
+def test_a_service_that_is_called_sample_is_not_the_labs_own(tmp_path: Path) -> None:
+    (tmp_path / "sample.jar").write_bytes(b"a user's")
+    own = Service(jar="sample.jar", directory=str(tmp_path))
+    assert own.name == "sample"
+    assert builds.version(own).startswith("sample (")
 
 
 def test_a_build_is_told_by_its_content(tmp_path: Path) -> None:

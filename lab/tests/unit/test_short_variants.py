@@ -10,6 +10,7 @@ import pytest
 from tests.support import recorded
 from tests.support.cli_call import call
 from tests.support.experiments import STUB, stub_service
+from tests.support.experiments import document as stub_document
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
@@ -61,6 +62,33 @@ def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path
     assert isinstance(more.load, ClosedLoad)
     assert more.load.round == {"platform": "5s", "platform-old": "5s"}
     asserts.refuse_unknown([asserts.parse("capacity(platform-old/platform) <= 1.05")], [more])
+
+
+def test_another_jar_is_compared_with_the_variant_that_stands_first(old: Path) -> None:
+    document = {**stub_document(STUB, load={}), "variants": ["platform-1000", "virtual", f"jar={old}"]}
+    more = experiment_files.of_document(document, STUB)
+    assert more.variants == ["platform-1000", "virtual", "platform-1000-old"]
+    threads = {"SERVER_TOMCAT_THREADS_MAX": "1000", "SERVER_JETTY_THREADS_MAX": "1000"}
+    assert more.properties_of("platform-1000-old").settings == threads
+    assert more.properties_of("platform-1000-old").jar == str(old)
+    document["variants"] = [f"jar={old}", "virtual"]
+    with pytest.raises(BadInput, match="it is the first variant from another jar, and stands first itself"):
+        experiment_files.of_document(document, STUB)
+
+
+@pytest.mark.parametrize(
+    ("properties", "wrong"),
+    [
+        (["x"], "^properties: not keys with values"),
+        ({"virtual": ["x"]}, "^properties.virtual: not keys with values"),
+        ({"virtual": {"threads": "virtual", "settings": ["A"]}}, "^properties.virtual.settings: not keys with values"),
+    ],
+)
+@pytest.mark.parametrize("variant", ["platform-50", "pool=5"])
+def test_properties_that_are_none_are_named_beside_short_forms(properties: object, wrong: str, variant: str) -> None:
+    document = {**stub_document(STUB, load={}), "variants": ["platform", "virtual", variant], "properties": properties}
+    with pytest.raises(BadInput, match=wrong):
+        experiment_files.of_document(document, STUB)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +254,7 @@ def test_what_is_no_addition_names_those_that_are(addition: str) -> None:
 
 
 def test_what_is_wrong_with_an_addition_is_said_of_that() -> None:
-    with pytest.raises(BadInput, match=r"^variant java=17: Input should be greater than or equal to 21$"):
+    with pytest.raises(BadInput, match=r"^variant java=17: must be 21 or more$"):
         with_variants(recorded.experiment(), "java=17")
 
 

@@ -39,7 +39,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert run.warnings == []
     assert run.name == "threads", "as planned"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
-    assert experiment_files.parse(written, "experiment.json") == RUN.experiment
+    assert experiment_files.of_document(json.loads(written), Path("experiment.json")) == RUN.experiment
     assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.as_json(RUN.experiment)
     assert recorded.analysed(run).verdict == recorded.analysed(RUN).verdict
 
@@ -215,11 +215,11 @@ def test_every_experiment_validates_against_model_and_schema(name: str) -> None:
         jsonschema.Draft202012Validator(schema).validate(document)
 
 
-@pytest.mark.parametrize(("version", "vtlab"), [(1, "0.1.0"), (3, "9.9")])
+@pytest.mark.parametrize(("version", "vtlab"), [(1, "0.1.0"), (2, "0.2.0"), (4, "9.9")])
 def test_what_another_version_stored_is_refused(tmp_path: Path, version: int, vtlab: str) -> None:
     path = stored(tmp_path) / "manifest.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**document, "version": version, "versions": {"vtlab": vtlab}}), encoding="utf-8")
-    expected = rf"manifest\.json: version {version}, stored by vtlab {vtlab}; this vtlab reads version 2$"
+    expected = rf"manifest\.json: version {version}, stored by vtlab {vtlab}; this vtlab reads version 3$"
     with pytest.raises(BadInput, match=expected):
         store.read(tmp_path)

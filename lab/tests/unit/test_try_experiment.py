@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from vtlab.host import variables
 from vtlab.host.process_ledger import Ledger
 from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
-from vtlab.model.experiment_files import load, parse
+from vtlab.model.experiment_files import load, of_document
 from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Need, Service
 from vtlab.planning import planned_runs, remarks
@@ -105,6 +104,40 @@ def test_what_is_missing_or_no_line_is_named_without_a_value(tmp_path: Path) -> 
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "given"),
+    [
+        # Lines, whatever the file is called.
+        ("prod.yaml", f"TOKEN={SECRET}\n", {"TOKEN": SECRET}),
+        ("prod.json", f"# of production\nTOKEN={SECRET}\nB='a: b'\n", {"TOKEN": SECRET, "B": "a: b"}),
+        # The file of an experiment, which has the values itself.
+        ("vtlab.yaml", f"service: {{jar: a.jar, env: {{TOKEN: {SECRET}}}}}\n", {"TOKEN": SECRET}),
+    ],
+)
+def test_a_file_of_variables_has_lines_unless_it_is_the_experiments_own(
+    name: str, text: str, given: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert private_environment(service(tmp_path, env_file=name)) == given
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("prod.yml", f"env:\n  TOKEN: {SECRET}\n", "prod.yml, line 1: not NAME=VALUE"),
+        ("prod.json", f'{{"TOKEN": "{SECRET}"}}', "prod.json, line 1: not NAME=VALUE"),
+        ("prod.env", "# TOKEN=1\n\n", "prod.env: no variables"),
+        ("vtlab.yaml", "service: {env: {}}\n", "vtlab.yaml: no variables"),
+        ("vtlab.yaml", f"service: {{env: {{TOKEN: [{SECRET}]}}}}\n", "service.env.TOKEN: not a variable with a text"),
+    ],
+)
+def test_a_file_that_gives_no_variables_is_bad_input(name: str, text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=words) as caught:
+        private_environment(service(tmp_path, env_file=name))
+    assert SECRET not in str(caught.value) + caught.value.fix
+
+
 def test_no_record_and_no_command_line_has_a_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invented_tools: Path
 ) -> None:
@@ -158,6 +191,7 @@ KEYS = {
     "reset": "reset",
     "needs": "needs",
     "variant": "variants",
+    "k6": "k6",
 }
 
 
@@ -179,7 +213,7 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
     assert (closed.name, closed.load.users, closed.load.think_time) == ("shop", 40, "1s")
     assert closed.description == "shop-1.4.jar: GET /a (weight 1); POST /b (weight 1)"
     assert (closed.limits.cpu, closed.limits.memory, closed.limits.heap) == (1, "1Gi", None)
-    stored = parse(json.dumps(closed.document()), "there")
+    stored = of_document(closed.document(), Path("there"))
     assert stored.limits.heap is None, "the blocks have the heap that the JVM chooses, too"
     assert [request.line for request in closed.requests] == ["GET /a", "POST /b"]
     assert remarks.writing_remarks(closed)[0].startswith("POST /b may change the data of the service")
@@ -202,13 +236,17 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
         (["GET /owners/{id}"], {}, r"uses \{id\}, and the workload has no data"),
         (["GET /a"], {"think": "soon"}, "^--think-time: not a duration: write it as 500ms"),
         (["GET /a"], {"memory": "a lot"}, "^--memory: not a memory size"),
-        (["GET /a"], {"users": -1}, "^--users: Input should be greater than 0"),
+        (["GET /a"], {"users": -1}, "^--users: must be above 0"),
         (["GET /a"], {"users": 0}, "^--users: "),
         (["GET /a"], {"rate": -1.0}, "^--rate: "),
         (["GET /a"], {"rate": 9.0, "think": "1s"}, "--think-time with --rate: an arrival waits for no answer"),
         (["GET /a"], {"needs": ["database"]}, "has no driver for MariaDB"),
-        (["GET /a"], {"variant": ["turbo"]}, "unknown variant 'turbo': known are platform"),
+        (["GET /a"], {"variant": ["turbo"]}, "^--variant: unknown variant 'turbo': known are platform"),
         (["GET /a"], {"variant": ["turbo=1"]}, "variant turbo=1: no such variant"),
+        (["GET /a"], {"rate": 1e9}, "^--rate: must be 1,000,000 or less"),
+        (["GET /a"], {"rate": 1e5}, r"^--rate: load\.typical\.rate 100000/s needs"),
+        (["GET /a"], {"rate": float("inf")}, "^--rate: must be a finite number"),
+        (["GET /a"], {"users": 5, "rate": 9.0}, "^--users with --rate: "),
     ],
 )
 def test_a_call_that_makes_no_sense_is_bad_input(
@@ -217,14 +255,13 @@ def test_a_call_that_makes_no_sense_is_bad_input(
     with pytest.raises(BadInput, match=words) as caught:
         experiment_of(jars.service(tmp_path / "shop.jar"), *requests, **options)
     assert caught.value.fix
+    assert "schema" not in caught.value.fix, "no file is wrong"
 
 
-def test_a_call_without_a_request_and_one_with_two_loads_are_not_measured(tmp_path: Path, invented_tools: Path) -> None:
+def test_a_call_without_a_request_is_not_measured(tmp_path: Path, invented_tools: Path) -> None:
     jar = jars.service(tmp_path / "shop.jar")
     with pytest.raises(BadInput, match="shop: no request given"):
         experiment_of(jar).refuse_unmeasurable()
-    with pytest.raises(BadInput, match=r"shop: load\.typical beside load\.full is not measured yet"):
-        experiment_of(jar, "GET /a", users=5, rate=9.0).refuse_unmeasurable()
 
 
 FILE = """
@@ -293,6 +330,46 @@ def test_rounds_of_a_file_do_not_hold_with_other_users(tmp_path: Path, invented_
     assert other == ClosedLoad(users=50, think_time="500ms")
 
 
+def test_what_a_file_derives_from_its_load_does_not_hold_for_an_option(tmp_path: Path, invented_tools: Path) -> None:
+    full = "{users: 200, think_time: 500ms, round: {platform: 5s}, service_time: {platform: 1s}}"
+    file = shop(tmp_path, FILE.replace("{users: auto, think_time: 500ms}", full))
+    assert experiment_of(file, think="2s").load == ClosedLoad(
+        users=200, think_time="2s", service_time={"platform": "1s"}
+    )
+    for typical, gaps in (("{rate: 100, users: 4000, gaps: even}", "even"), ("{share: 0.6}", "exponential")):
+        file.write_text(FILE.replace("full: {users: auto, think_time: 500ms}", f"typical: {typical}"), encoding="utf-8")
+        rated = experiment_of(file, rate=400.0).load
+        assert isinstance(rated, OpenLoad)
+        # 400/s for 30 s, and 4 sqrt(12000)
+        assert (rated.rate, rated.users, rated.gaps) == (400, 12_439, gaps)
+
+
+def test_a_complete_file_can_be_repeated_at_a_higher_rate(tmp_path: Path, invented_tools: Path) -> None:
+    file = shop(tmp_path, FILE.replace("full: {users: auto, think_time: 500ms}", "typical: {rate: 9}"))
+    folder = tmp_path / "results" / "20261123T000000Z-shop"
+    store.create_unmeasured(folder, experiment_of(file))
+    again = experiment_of(folder / store.EXPERIMENT, rate=400.0).load
+    assert again == OpenLoad(rate=400, users=12_439)
+    with pytest.raises(BadInput, match=r"^--think-time with the rate in load\.typical of the file"):
+        experiment_of(folder / store.EXPERIMENT, think="1s")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"variant": ["turbo"]}, "^--variant: unknown variant 'turbo'"),
+        ({"k6": "/load.ts"}, "^--k6: data and login are for requests|^--k6: requests and k6, a script, exclude"),
+        ({"rate": 1e5}, "^--rate: load.typical.rate 100000/s needs"),
+    ],
+)
+def test_an_option_that_does_not_go_with_the_file_is_named(
+    options: dict[str, Any], words: str, tmp_path: Path, invented_tools: Path
+) -> None:
+    with pytest.raises(BadInput, match=words) as caught:
+        experiment_of(shop(tmp_path), **options)
+    assert "schema" not in caught.value.fix
+
+
 def test_requests_flags_variables_and_variants_of_the_call_join_those_of_the_file(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,7 +412,7 @@ def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
         ("  jar: target/shop-1.4.jar", "", "service: one of jar, deployment, image, command is needed"),
         ("reset:", "rset:", "rset: unknown key"),
         ("users: auto", "users: many", "load.full.users: "),
-        ("full: {users: auto, think_time: 500ms}", "typical: {rate: -3}", "load.typical.rate: Input should be greater"),
+        ("full: {users: auto, think_time: 500ms}", "typical: {rate: -3}", "load.typical.rate: must be above 0"),
         ("data: owners.csv", "", r"uses \{id\}, and the workload has no data"),
         ("  - GET /owners/{id}", "  - GET /owners/{number}", r"uses \{number\}, and .*owners\.csv has no such column"),
         ("memory: 2Gi", "memory: 2G", "limits.memory: not a memory size"),

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from vtlab import shipped
 from vtlab.errors import BadInput
-from vtlab.model import experiment_files, normalised, workload_files
+from vtlab.model import documents, experiment_files, normalised, workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.workload import Request, Workload, parse_line
 
@@ -68,6 +70,32 @@ def test_a_line_is_a_method_a_path_and_a_body(line: str, fields: dict[str, Any])
 def test_a_line_that_is_no_request_is_refused(line: str, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Workload.model_validate({"requests": [line]})
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_valid"),
+    [
+        ({"requests": ["GET /a", {"POST": "/b", "status": 201, "body": {"c": 1}}, {"path": "/c", "weight": 2}]}, True),
+        ({"requests": [{"POST /b": {"body": {"c": 1}, "expect": {"status": 201}, "weight": 2}}]}, True),
+        ({"login": {"POST": "/login", "status": 204, "capture": {"token": "$.token"}}}, True),
+        ({"login": "login.yaml"}, True),
+        ({"requests": ["FETCH /a"]}, False),
+        ({"requests": [{"POTS": "/b"}]}, False),
+        ({"requests": [{"POST": "/b", "wieght": 2}]}, False),
+        ({"requests": [{"POST /b": {"wieght": 2}}]}, False),
+        ({"requests": [{"POST /b": {}, "GET /c": {}}]}, False),
+        ({"login": {"POST": "/login", "captures": {}}}, False),
+    ],
+)
+def test_an_editor_flags_what_vtlab_refuses(keys: dict[str, Any], is_valid: bool) -> None:
+    schema = json.loads((shipped.ROOT / documents.SCHEMA).read_text(encoding="utf-8"))
+    document = {"service": "shop.jar", **keys}
+    assert jsonschema.Draft202012Validator(schema).is_valid(document) == is_valid
+    if is_valid:
+        Experiment.model_validate(document)
+    else:
+        with pytest.raises(ValidationError):
+            Experiment.model_validate(document)
 
 
 def test_a_single_request_is_a_workload_of_one() -> None:
@@ -144,9 +172,9 @@ def test_secrets_are_for_k6_alone(tmp_path: Path) -> None:
         ("$.auth.token", "auth.token", r"login\..*"),
         ("$.id: exists", "id: exists", r"requests\.2.*"),
         ("GET /owners/{id}", "GET owners", r"requests\.0.*has no path"),
-        ("weight: 0.2", "weight: 0", r"weight: Input should be greater than 0"),
+        ("weight: 0.2", "weight: 0", r"weight: must be above 0"),
         ("weight: 0.2", "wait: 0.2", r"wait: unknown key"),
-        ("login:", " login:", r"not valid YAML: .* at line \d+"),
+        ("login:", " login:", r"not valid YAML.* at line \d+"),
         ("load: {", "k6: load.ts\nload: {", "requests and k6, a script, exclude each other"),
         ("load: {", "windows: {warmup_query: {}}\nload: {", "warmup_query goes with a workload of one request"),
     ],

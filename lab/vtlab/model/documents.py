@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.scanner import ScannerError
 
 from vtlab.errors import BadInput
 
@@ -30,24 +31,47 @@ def read_text(path: Path) -> str:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
 
 
+def is_file(path: Path) -> bool:
+    """Tells whether a file is there; False, too, for what cannot be a path."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def parse(text: str, where: str, is_yaml: bool = False) -> Any:
     """Parses the document in ``text``; BadInput names the line and the file (``where``). The message does not repeat
     the text, which may hold a password."""
-    if not is_yaml:
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError as e:
-            raise BadInput(
-                f"{where}: not valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "fix the file"
-            ) from e
+    try:
+        return _parse_yaml(text, where) if is_yaml else _parse_json(text, where)
+    except RecursionError:
+        raise BadInput(f"{where}: too many levels of brackets or indents", "fix the file") from None
+
+
+def _parse_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        message = f"{where}: not valid JSON: {e.msg} at line {e.lineno}, column {e.colno}"
+        raise BadInput(message, "fix the file") from None
+    except ValueError:
+        raise BadInput(f"{where}: not valid JSON: a number with too many digits", "fix the file") from None
+
+
+def _parse_yaml(text: str, where: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as e:
         mark = e.problem_mark
         at = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        # A scanner quotes single characters at most. The others quote tags, handles and aliases: !s3cret, *hunter2.
+        problem = f": {e.problem}" if isinstance(e, ScannerError) and e.problem else ""
         raise BadInput(
-            f"{where}: not valid YAML: {e.problem or 'cannot be read'}{at}",
-            "fix the file; a line with ': ' or ' #' in it needs quotes",
-        ) from e
-    except (yaml.YAMLError, ValueError) as e:
-        raise BadInput(f"{where}: not valid YAML", "fix the file") from e
+            f"{where}: not valid YAML{problem}{at}",
+            "fix the file; a text with ': ' or ' #' in it, or that begins with one of !&*%@[{, needs quotes",
+        ) from None
+    except RecursionError:
+        raise
+    # PyYAML lets through whatever the values of explicit tags raise: !!int x, !!bool x.
+    except Exception:
+        raise BadInput(f"{where}: not valid YAML", "fix the file; leave tags such as !!int out") from None

@@ -11,6 +11,14 @@ from typing import Any
 
 from vtlab.errors import BadInput
 from vtlab.model import documents
+from vtlab.model.load import NONE
+
+#: Keys beside a key whose values hold for its value alone: a file's are left out where an option writes another.
+_DERIVED: Mapping[str, Sequence[str]] = {
+    "load.full.users": ("round", "service_time"),
+    "load.full.think_time": ("round",),
+    "load.typical.rate": ("users", "share"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,8 @@ class Draft:
             return
         if option.key.startswith("service."):
             self._expand_service(option)
-        if option.key == "load.full.users":
-            self._forget_rounds()
+        self._refuse_mixed_loads(option)
+        self._forget(option.key)
         *parents, last = option.key.split(".")
         before = _at(self.document, parents).get(last)
         value, places = option.value, [option.key]
@@ -55,12 +63,14 @@ class Draft:
         """Remembers who wrote a key, and those inside it."""
         self._authors[key] = author
 
-    def author_of(self, key: str) -> str | None:
-        """Returns who wrote a key, or one around it; None for the file."""
-        while key:
-            if author := self._authors.get(key):
-                return author
-            key = key.rpartition(".")[0]
+    def author_of(self, *keys: str) -> str | None:
+        """Returns who wrote the first of these keys, or a key around it, that no file wrote; None where a file wrote
+        all."""
+        for key in keys:
+            while key:
+                if author := self._authors.get(key):
+                    return author
+                key = key.rpartition(".")[0]
         return None
 
     def _expand_service(self, option: Option) -> None:
@@ -73,11 +83,28 @@ class Draft:
         if isinstance(service, str) and not service.endswith(documents.SUFFIXES):
             self.document = {**self.document, "service": {"jar": service}}
 
-    def _forget_rounds(self) -> None:
-        """Removes what the file says of rounds with its own number of users."""
-        full = _at(self.document, ["load", "full"])
-        kept = {key: value for key, value in full.items() if key not in ("round", "service_time")}
-        self.document = _with(self.document, ["load", "full"], kept)
+    def _refuse_mixed_loads(self, option: Option) -> None:
+        """Raises BadInput for options of both loads in one call, and for a think time without users."""
+        load = _at(self.document, ["load"])
+        if option.key == "load.typical.rate" and (users := self._authors.get("load.full.users")):
+            raise BadInput(
+                f"{users} with {option.name}: load.typical beside load.full is not measured yet",
+                "leave one of them out",
+            )
+        has_rate = _at(load, ["typical"]) and load.get("full", NONE) == NONE
+        if option.key == "load.full.think_time" and has_rate:
+            raise BadInput(
+                f"{option.name} with the rate in load.typical of the file: an arrival waits for no answer",
+                "add --users 200, or leave it out",
+            )
+
+    def _forget(self, key: str) -> None:
+        """Removes what the file derived from its own value of a key."""
+        *parents, _ = key.split(".")
+        derived = _DERIVED.get(key, ())
+        if derived and (before := _at(self.document, parents)):
+            kept = {name: value for name, value in before.items() if name not in derived}
+            self.document = _with(self.document, parents, kept)
 
 
 def _at(node: Any, keys: Sequence[str]) -> Mapping[str, Any]:

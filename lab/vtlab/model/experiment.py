@@ -30,8 +30,9 @@ from vtlab.model.load import (
     RateLoad,
     SearchedLoad,
 )
-from vtlab.model.service import Need, Service
+from vtlab.model.service import NAME, Need, Service
 from vtlab.model.short_variants import KINDS
+from vtlab.model.validation import FilePath, WrongKey
 from vtlab.model.workload import (
     ENVIRONMENT,
     METHODS,
@@ -46,14 +47,15 @@ from vtlab.model.workload import (
 
 #: Share of the answers that may be errors, by default.
 MAX_ERRORS = 0.001
-#: Pattern of a limit.
-MEMORY = r"^\d+(Ki|Mi|Gi)$"
+#: Patterns of limits.
+MEMORY = r"^\d{1,9}(Ki|Mi|Gi)$"
+HEAP = r"^\d{1,9}[kmg]$"
 #: In place of a service: the lab's sample application.
 SAMPLE = "sample"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 class Windows(_Strict):
@@ -123,7 +125,7 @@ class Limits(_Strict):
     memory: Annotated[str, Field(pattern=MEMORY, description="of the whole process: 512Mi, 1Gi")] = "1Gi"
     heap: Annotated[
         str | None,
-        Field(pattern=r"^\d+[kmg]$", description="as for -Xms and -Xmx: 384m; null: the JVM, or its flags, choose it"),
+        Field(pattern=HEAP, description="as for -Xms and -Xmx: 384m; null: the JVM, or its flags, choose it"),
     ] = None
 
 
@@ -135,7 +137,7 @@ class Properties(_Strict):
         int | None, Field(ge=21, description="major version of the JDK; by default that of the service")
     ] = None
     jar: Annotated[
-        str | None,
+        FilePath | None,
         Field(
             description="another build of the service, on one machine; a relative path starts at the service's"
             " directory"
@@ -167,9 +169,7 @@ class Experiment(_Strict):
     """One experiment, by its file. Unknown keys are errors; relative paths start at the folder of the file."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
-    name: Annotated[
-        str, Field(pattern=r"^[a-z][a-z0-9-]*$", description="for results and reports; the service's by default")
-    ] = ""
+    name: Annotated[str, Field(pattern=NAME, description="for results and reports; the service's by default")] = ""
     description: Annotated[
         str,
         Field(
@@ -264,11 +264,12 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _knows_its_variants(self) -> Experiment:
-        for name in self.variants:
+        for position, name in enumerate(self.variants):
             if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
-                raise ValueError(
+                raise WrongKey(
                     f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)} and {KINDS}; describe any"
-                    " other in properties"
+                    " other in properties",
+                    f"variants.{position}",
                 )
         for name in self.properties:
             if name in variant.ENVIRONMENT and name != self.properties[name].threads:
@@ -284,7 +285,9 @@ class Experiment(_Strict):
             raise ValueError("windows.wait_for_answers: false goes with requests: a script's iteration is not given up")
         full = self.load_.full
         if self.k6 and isinstance(full, ClosedLoad | SearchedLoad) and full.think_time != "0s":
-            raise ValueError("load.full.think_time goes with requests: a script has its own sleep")
+            raise WrongKey(
+                "load.full.think_time goes with requests: a script has its own sleep", "load.full.think_time", "k6"
+            )
         return self
 
     @model_validator(mode="after")
@@ -335,9 +338,10 @@ class Experiment(_Strict):
         if isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
             users = typical.users or typical.least_users(self.max_response)
             if users > MOST_USERS:
-                raise ValueError(
+                raise WrongKey(
                     f"load.typical.rate {typical.rate:g}/s needs {users:,} users where an answer may take"
-                    f" {self.max_response}; vtlab has at most {MOST_USERS:,}: lower the rate, or max_response"
+                    f" {self.max_response}; vtlab has at most {MOST_USERS:,}: lower the rate, or max_response",
+                    "load.typical.rate",
                 )
             is_open = OpenLoad(rate=typical.rate, users=users, gaps=typical.gaps)
             object.__setattr__(self, "load_", self.load_.model_copy(update={"typical": is_open}))

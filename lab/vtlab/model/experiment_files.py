@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import documents, short_variants, validation, workload_files
 from vtlab.model.draft import Draft, Option
-from vtlab.model.experiment import MEMORY, Experiment
+from vtlab.model.experiment import HEAP, MEMORY, Experiment
 from vtlab.model.load import DURATION, THINK_TIME, OpenLoad
-from vtlab.model.service import DEPLOYMENT, VARIABLE, Service
+from vtlab.model.service import DEPLOYMENT, NAME, PATH, Service, values_of_variables
 from vtlab.model.workload import Workload
 
 _FIX = f"{shipped.ROOT / documents.SCHEMA} has the keys and their ranges; vtlab init app.jar writes such a file"
@@ -41,6 +41,9 @@ _MOVED = {
     "load.service_time": "load.full.service_time",
     "load.rate": "load.typical.rate",
     "load.gaps": "load.typical.gaps",
+    "environment": "service.settings",
+    "environment_from": "service.env",
+    "environment_file": "service.env_file",
     "service.environment": "service.settings",
     "service.environment_from": "service.env",
     "service.environment_file": "service.env_file",
@@ -56,22 +59,17 @@ _FORMS = {
     THINK_TIME: "not a duration: write it as 500ms, or exp(500ms) to draw it",
     DEPLOYMENT: "not the name of a Deployment (kubectl get deployments)",
     MEMORY: "not a memory size: write it as 512Mi or 1Gi",
+    HEAP: "not a size of a heap: write it as 384m",
+    NAME: "not a name: write lower case letters, digits and dashes, the first a letter",
+    PATH: "not a path: it begins with /",
 }
 #: Keys of a service alone.
 _OF_SERVICE = Service.model_fields.keys() - Experiment.model_fields.keys()
-#: What pydantic adds to the place of a key: the kind of a union's value.
-_KINDS = re.compile(r"\(.*\)|Login|str")
+#: What pydantic adds to the place of a key: the kind of a union's value, and the key of a mapping.
+_KINDS = re.compile(r"\(.*\)|\[key\]")
 
 
-def parse(text: str, where: str) -> Experiment:
-    """Parses the experiment in ``text``: JSON, or YAML where the file's name (``where``) says so. BadInput names every
-    wrong key and the file."""
-    document = documents.parse(text, where, is_yaml=where.endswith((".yaml", ".yml")))
-    with _naming(where):
-        return _validated(document)
-
-
-def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
+def load(name: str, folder: Path, options: Sequence[Option] = ()) -> Experiment:
     """Loads the experiment of that name from ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or
     ``.yml``, overridden by the options of a call.
 
@@ -79,7 +77,7 @@ def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
     the name of the file. BadInput names every wrong key, never a value, which may be secret.
     """
     path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
-    if not path.is_file():
+    if not documents.is_file(path):
         if path.parent == folder:
             raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab experiments)")
         raise BadInput(f"there is no file {name}", "write one for your service: vtlab init app.jar -o vtlab.yaml")
@@ -87,24 +85,28 @@ def load(name: str, folder: Path, options: Iterable[Option] = ()) -> Experiment:
         return of_document(documents.read(path), path, options)
 
 
-def of_call(service: Mapping[str, str], options: Iterable[Option]) -> Experiment:
+def of_call(service: Mapping[str, str], options: Sequence[Option]) -> Experiment:
     """Returns the experiment of a call that names no file but a service."""
-    return of_document({"service": service}, Path.cwd() / "call", options)
+    try:
+        return of_document({"service": service}, Path.cwd() / "call", options)
+    except BadInput as error:
+        raise BadInput(error.message, _FIX_OPTION if error.fix == _FIX else error.fix) from None
 
 
-def of_document(document: Any, source: Path, options: Iterable[Option] = ()) -> Experiment:
+def of_document(document: Any, source: Path, options: Sequence[Option] = ()) -> Experiment:
     """Returns the experiment of a document as ``load`` does. ``source``: the file at whose folder relative paths
     start."""
-    written = document
-    if isinstance(document, Mapping):
-        written = draft = Draft(_without_values(document, source))
-        for option in options:
-            _refuse_two_files(draft, option, source)
-            if option.key == "variants" and option.value:
-                draft.document.setdefault("variants", Experiment.model_fields["variants"].default)
-            draft.write(option)
-        short_variants.expand(draft, source.parent)
-    experiment = _validated(written)
+    if not isinstance(document, Mapping):
+        wrong = "empty" if document is None else validation.NO_MAPPING
+        raise BadInput(wrong, f"write service: app.jar into it; {_FIX}")
+    draft = Draft(_without_values(document, source))
+    for option in options:
+        _refuse_two_files(draft, option, source)
+        if option.key == "variants" and option.value:
+            draft.document.setdefault("variants", Experiment.model_fields["variants"].default)
+        draft.write(option)
+    short_variants.expand(draft, source.parent)
+    experiment = _validated(draft)
     changes: dict[str, Any] = {}
     if isinstance(experiment.service, Service):
         changes["service"] = experiment.service.with_absolute_paths(source.parent)
@@ -129,9 +131,7 @@ def _without_values(document: Mapping[str, Any], source: Path) -> Mapping[str, A
     values = service.get("env") if isinstance(service, Mapping) else None
     if not isinstance(service, Mapping) or not isinstance(values, Mapping):
         return document
-    for name, value in values.items():
-        if not isinstance(name, str) or not re.fullmatch(VARIABLE, name) or not isinstance(value, str):
-            raise BadInput(f"service.env.{name}: not a variable with a text", 'write NAME: "value"')
+    values_of_variables(values)
     if service.get("env_file"):
         raise BadInput(
             "values in service.env and service.env_file",
@@ -147,13 +147,12 @@ def _refuse_two_files(draft: Draft, option: Option, source: Path) -> None:
         raise BadInput(f"values in service.env, and {option.name}", "write the values into one of them")
 
 
-def _validated(written: Any) -> Experiment:
-    """Validates a draft, or a document. BadInput names every wrong key."""
-    draft = written if isinstance(written, Draft) else Draft({})
+def _validated(draft: Draft) -> Experiment:
+    """Validates a draft. BadInput names every wrong key, or the option that wrote it."""
     try:
-        experiment = Experiment.model_validate(draft.document if written is draft else written)
+        experiment = Experiment.model_validate(draft.document)
     except ValidationError as e:
-        authors = [draft.author_of(_place(error["loc"])) for error in e.errors()]
+        authors = [draft.author_of(_place(error["loc"]), *validation.keys_at_fault(error)) for error in e.errors()]
         sentences = [_sentence(error, author) for error, author in zip(e.errors(), authors, strict=True)]
         raise BadInput("; ".join(dict.fromkeys(sentences)), _FIX_OPTION if all(authors) else _FIX) from None
     _refuse_few_users(experiment)
@@ -190,6 +189,8 @@ def _words(error: Any, place: str) -> str:
             return f"write {new} instead"
     if error["type"] == "missing" and place == "service":
         return "missing: write the path of a jar, or sample"
+    if place == "variants" and isinstance(error["input"], Mapping):
+        return "not a list of names: write service.settings_by_threads for the environment by kind of threads"
     return _FORMS.get(error.get("ctx", {}).get("pattern", "")) or validation.plain_words(error)
 
 

@@ -15,18 +15,20 @@ from vtlab.model import units
 SEARCH_USERS = 64
 #: Users that one k6 sends for, at most.
 MOST_USERS = 20_000
+#: Arrivals per second that a file may name.
+MOST_RATE = 1_000_000
 #: In a file: no such load.
 NONE = "none"
 _NoLoad = Literal["none"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 #: Patterns of texts.
-DURATION = r"^\d+(\.\d+)?(ms|s|m|h)$"
-THINK_TIME = r"^(\d+(\.\d+)?(ms|s|m|h)|exp\(\d+(\.\d+)?(ms|s|m|h)\))$"
+DURATION = r"^\d{1,9}(\.\d+)?(ms|s|m|h)$"
+THINK_TIME = r"^(\d{1,9}(\.\d+)?(ms|s|m|h)|exp\(\d{1,9}(\.\d+)?(ms|s|m|h)\))$"
 Duration = Annotated[str, Field(pattern=DURATION, description="50ms, 5s, 1m")]
 ThinkTime = Annotated[
     str,
@@ -86,7 +88,7 @@ def _per_second(value: Any) -> Any:
     try:
         return float(value.strip().removesuffix("/s"))
     except ValueError:
-        raise ValueError(f"'{value}' is not a rate: write it as 120 or 120/s") from None
+        raise ValueError("not a rate: write it as 120 or 120/s") from None
 
 
 class RateLoad(_Strict):
@@ -94,7 +96,7 @@ class RateLoad(_Strict):
 
     rate: Annotated[
         float,
-        Field(gt=0, description="arrivals per second, 120 or 120/s"),
+        Field(gt=0, le=MOST_RATE, description="arrivals per second, 120 or 120/s"),
         BeforeValidator(
             _per_second, json_schema_input_type=float | Annotated[str, Field(pattern=r"^\d+(\.\d+)?(/s)?$")]
         ),
@@ -147,8 +149,8 @@ def _words(choices: str, *words: str) -> Callable[[Any], Any]:
     """Returns a validator that refuses texts other than ``words``."""
 
     def refuse_others(value: Any) -> Any:
-        if value is None or (isinstance(value, str) and value not in words):
-            raise ValueError(f"{'null' if value is None else value} is not a load: write {choices}")
+        if not isinstance(value, Mapping | BaseModel) and not (isinstance(value, str) and value in words):
+            raise ValueError(f"not a load: write {choices}")
         return value
 
     return refuse_others

@@ -47,7 +47,7 @@ class SequentialRule(Record):
 class Manifest(Record):
     """Record of what ran, on what, and how to run it again. Written once, before the first block."""
 
-    version: Literal[2] = VERSION
+    version: Literal[3] = VERSION
     #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
     name: str
     run_id: str

@@ -130,7 +130,7 @@ def normalise(experiment: Experiment) -> Normalised:
             warmup_query=windows.warmup_query,
             warmup_load=units.milliseconds(windows.warmup_load),
             warmup_cycles=windows.warmup_cycles,
-            warmup_requests=windows.warmup_requests or 0,
+            warmup_requests=windows.warmup_requests,
             single_user_phase=units.milliseconds(windows.single_user_phase),
             ramp_up=units.milliseconds(windows.ramp_up),
             measure=units.milliseconds(windows.measure),

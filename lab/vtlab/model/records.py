@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from vtlab.model.metric_names import MetricName
 
-#: Version of the manifest, the lines of ``trials.jsonl`` and the verdict.
-VERSION: Literal[2] = 2
+#: Version of the manifest and of the lines of ``trials.jsonl``.
+VERSION: Literal[3] = 3
 
 #: Begins a sentence of ``Block.differences`` about no variant alone.
 ALL_VARIANTS = "the variants"
@@ -212,7 +212,7 @@ class Diagnosis(Record):
 class Block(Record):
     """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.validity``."""
 
-    version: Literal[2] = VERSION
+    version: Literal[3] = VERSION
     block: int
     attempt: int
     order: list[str]

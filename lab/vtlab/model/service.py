@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from vtlab.errors import BadInput
+from vtlab.model.validation import FilePath
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
@@ -22,7 +23,11 @@ OWN_DATABASE = "{address}"
 DEPLOYMENT = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 #: Pattern of the name of an environment variable.
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-_Path = Annotated[str, Field(pattern=r"^/")]
+#: Pattern of the name of a service or an experiment.
+NAME = r"^[a-z][a-z0-9-]*$"
+#: Pattern of a path of the service.
+PATH = r"^/"
+_Path = Annotated[str, Field(pattern=PATH)]
 
 
 class ServiceDependency(BaseModel):
@@ -62,14 +67,27 @@ def _default_name(keys: Mapping[str, Any]) -> str:
 
 
 def _java(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and value.isdigit() else value
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | str)):
+        raise ValueError("not a JDK: write its major version, 21, or its directory")
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 5 else value
 
 
 def _names_only(value: Any) -> Any:
     """Refuses values: ``experiment_files`` leaves them in the file that has them."""
     if isinstance(value, Mapping):
         raise ValueError("values of variables belong into the file of an experiment only")
+    names = value if isinstance(value, list) else []
+    if any(isinstance(name, str) and not re.fullmatch(VARIABLE, name) for name in names):
+        raise ValueError('not names alone: write [NAME], or {NAME: "value"} to give values')
     return value
+
+
+def values_of_variables(values: Mapping[Any, Any]) -> dict[str, str]:
+    """Returns variables with their values, as ``service.env`` has them. BadInput, without the value, for any other."""
+    for name, value in values.items():
+        if not isinstance(name, str) or not re.fullmatch(VARIABLE, name) or not isinstance(value, str):
+            raise BadInput(f"service.env.{name}: not a variable with a text", 'write NAME: "value"')
+    return dict(values)
 
 
 _Variable = Annotated[str, Field(pattern=f"^{VARIABLE}$")]
@@ -82,9 +100,9 @@ class Service(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     name: Annotated[
-        str, Field(pattern=r"^[a-z][a-z0-9-]*$", description="by default that of the jar, deployment, image or command")
+        str, Field(pattern=NAME, description="by default that of the jar, deployment, image or command")
     ] = ""
-    jar: Annotated[str | None, Field(description="an executable jar; a relative path starts at directory")] = None
+    jar: Annotated[FilePath | None, Field(description="an executable jar; a relative path starts at directory")] = None
     image: Annotated[str | None, Field(description="a container image, for a cluster")] = None
     deployment: Annotated[
         str | None,
@@ -96,9 +114,9 @@ class Service(BaseModel):
     command: Annotated[
         list[str] | None, Field(min_length=1, description="a program and its arguments, started in directory")
     ] = None
-    directory: Annotated[str, Field(description="relative to this file")] = "."
+    directory: Annotated[FilePath, Field(description="relative to this file")] = "."
     java: Annotated[
-        int | str | None,
+        int | FilePath | None,
         BeforeValidator(_java),
         Field(
             description="a JDK: its major version, for variants whose properties name none, or its directory. The"
@@ -151,7 +169,7 @@ class Service(BaseModel):
         ),
     ] = []
     env_file: Annotated[
-        str | None,
+        FilePath | None,
         Field(description="file with lines NAME=VALUE for every variant, read at each start; relative to directory"),
     ] = None
     meters: Annotated[

@@ -1,6 +1,6 @@
 """Short forms of variants, in a file's ``variants`` and in ``--variant``: expanded into a name and properties.
 
-jar=PATH         the first variant, from another build's jar
+jar=PATH         the first variant of the file, from another build's jar
 platform-1000    platform threads, that many of them
 java=21          virtual threads on another JDK
 pool=50          virtual threads with so many database connections
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vtlab.errors import BadInput
-from vtlab.model import variant
+from vtlab.model import documents, validation, variant
 from vtlab.model.draft import Draft
 
 #: Of a variant's name.
@@ -42,10 +42,15 @@ def expand(draft: Draft, folder: Path) -> None:
     written = draft.document.get("variants")
     if not isinstance(written, list):
         return
-    names = [name for name in written if not _is_short(name, draft.document)]
     for position, text in enumerate(written):
         if _is_short(text, draft.document):
-            form = _parsed(text, str(names[0]) if names else "platform", folder)
+            first = str(draft.document["variants"][0])
+            if position == 0 and first.startswith("jar="):
+                raise BadInput(
+                    f"variant {text}: it is the first variant from another jar, and stands first itself",
+                    "write another variant before it: platform",
+                )
+            form = _parsed(text, first, folder)
             others = [name for place, name in enumerate(draft.document["variants"]) if place != position]
             if form.name in others or variant.kind(form.name) != form.name:
                 raise BadInput(
@@ -59,7 +64,7 @@ def expand(draft: Draft, folder: Path) -> None:
 def _is_short(name: Any, document: Mapping[str, Any]) -> bool:
     if not isinstance(name, str):
         return False
-    return "=" in name or (bool(re.fullmatch(r"platform-\d+", name)) and name not in (document.get("properties") or {}))
+    return "=" in name or (bool(re.fullmatch(r"platform-\d+", name)) and name not in _keys(document, "properties"))
 
 
 def absolute(text: str, folder: Path) -> str:
@@ -73,10 +78,10 @@ def _parsed(text: str, first: str, folder: Path) -> _Form:
     if match := re.fullmatch(r"platform-(\d+)", text):
         return _Form("platform", text, {"settings": dict.fromkeys(_THREADS, str(_count(text, match[1])))})
     if value and key == "jar":
-        jar = (folder / value).resolve()
-        if not jar.is_file():
+        jar = folder / value
+        if not documents.is_file(jar):
             raise BadInput(f"variant {text}: there is no file {jar}", "name the jar of the other build")
-        return _Form(first, _name(first, jar.stem), {"jar": str(jar)})
+        return _Form(first, _name(first, jar.stem), {"jar": str(jar.resolve())})
     if value and key == "java":
         return _Form("virtual", f"virtual-jdk{_count(text, value)}", {"java": _count(text, value)})
     if value and key == "pool":
@@ -105,9 +110,9 @@ def _replace(draft: Draft, position: int, form: _Form) -> None:
     document = draft.document
     names = [*document["variants"]]
     names[position] = form.name
-    properties = document.get("properties") or {}
-    base = properties.get(form.base) or {"threads": form.base}
-    settings = {**(base.get("settings") or {}), **form.changes.get("settings", {})}
+    properties = _keys(document, "properties")
+    base = _keys(properties, form.base, "properties.") or {"threads": form.base}
+    settings = {**_keys(base, "settings", f"properties.{form.base}."), **form.changes.get("settings", {})}
     document = {
         **document,
         "variants": names,
@@ -118,6 +123,14 @@ def _replace(draft: Draft, position: int, form: _Form) -> None:
         for place in (("load", "full", "round"), ("load", "full", "service_time"), ("windows", "measure_by_variant")):
             document = _also(document, place, form)
     draft.document = document
+
+
+def _keys(node: Mapping[str, Any], key: str, place: str = "") -> Mapping[str, Any]:
+    """Returns the keys and values at a key of a document, none where it is not there. BadInput for anything else."""
+    value = node.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{place}{key}: {validation.NO_MAPPING}", "write them as key: value")
+    return value
 
 
 def _also(node: Any, place: tuple[str, ...], form: _Form) -> Any:

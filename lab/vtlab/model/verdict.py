@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vtlab.model.experiment import Limits
 from vtlab.model.finding import Finding
-from vtlab.model.records import VERSION, Activity, Failure
+from vtlab.model.records import Activity, Failure
 
 
 class _Conclusion(BaseModel):
@@ -209,7 +209,7 @@ class Decision(_Conclusion):
 class Verdict(_Conclusion):
     """``verdict.json``."""
 
-    version: Literal[2] = VERSION
+    version: Literal[2] = 2
     experiment: str
     n: int
     confidence: float

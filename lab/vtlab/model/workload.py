@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from vtlab.errors import BadInput
+from vtlab.model.validation import FilePath, WrongKey
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -36,7 +37,9 @@ Name = Annotated[str, Field(pattern=f"^{_NAME}$")]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True, allow_inf_nan=False
+    )
 
 
 class Expect(_Strict):
@@ -50,9 +53,15 @@ class Expect(_Strict):
 
 
 def _schema_in_short(schema: dict[str, Any]) -> None:
-    """Allows ``{POST: /visits}`` beside method and path, of which the model itself has no fields."""
+    """Allows ``{POST: /visits}`` beside method and path, and ``status``, of which the model itself has no fields."""
     schema["required"] = [name for name in schema.get("required", []) if name != "path"]
     schema["patternProperties"] = {f"^({'|'.join(METHODS)})$": {"type": "string", "pattern": "^/"}}
+    schema["properties"]["status"] = {
+        "type": "integer",
+        "minimum": 100,
+        "maximum": 599,
+        "description": "short for expect: {status: 201}",
+    }
 
 
 class Call(_Strict):
@@ -131,27 +140,34 @@ def _from_line(value: Any) -> Any:
 
 
 _Line = Annotated[str, Field(pattern=_LINE, description='GET /owners/{id}, or POST /visits {"pet": "{id}"}')]
-#: A request as a user may write it.
-WrittenRequest = Annotated[
-    Request, BeforeValidator(_from_line, json_schema_input_type=_Line | Request | dict[str, Any])
+#: ``{"POST /visits": {…}}``
+_LineWithKeys = Annotated[
+    dict[_Line, Request], Field(min_length=1, max_length=1, json_schema_extra={"additionalProperties": False})
 ]
+#: A request as a user may write it.
+WrittenRequest = Annotated[Request, BeforeValidator(_from_line, json_schema_input_type=_Line | Request | _LineWithKeys)]
+
+
+def _login_kind(value: Any) -> str:
+    return "(file)" if isinstance(value, str) else "(keys)"
 
 
 Requests = Annotated[
     list[WrittenRequest], Field(description="lines such as GET /owners/{id}, or the keys below; drawn by their weights")
 ]
 DataFile = Annotated[
-    str | None,
+    FilePath | None,
     Field(
         description="a CSV file, whose columns are {names} in requests; the users take its rows in turn. If the login"
         " uses a column, each user keeps its row"
     ),
 ]
 WrittenLogin = Annotated[
-    Login | str | None, Field(description="what each user sends first: the keys below, or a file with them")
+    Annotated[Annotated[Login, Tag("(keys)")] | Annotated[FilePath, Tag("(file)")], Discriminator(_login_kind)] | None,
+    Field(description="what each user sends first: the keys below, or a file with them"),
 ]
 Script = Annotated[
-    str | None,
+    FilePath | None,
     Field(description="a k6 script, in place of requests; one call of its default function is one iteration"),
 ]
 Origin = Annotated[
@@ -180,11 +196,13 @@ class Workload(_Strict):
     def refuse_contradictions(self) -> None:
         """Raises ValueError where keys exclude each other."""
         if self.requests and self.k6:
-            raise ValueError("requests and k6, a script, exclude each other")
+            raise WrongKey("requests and k6, a script, exclude each other", "k6", "requests")
         if self.k6 and (self.data or self.login):
-            raise ValueError("data and login are for requests: the script reads its own data, and logs in itself")
+            raise WrongKey(
+                "data and login are for requests: the script reads its own data, and logs in itself", "k6", "data"
+            )
         if self.origin and not self.k6:
-            raise ValueError("origin is for a k6 script: a request has a path only")
+            raise WrongKey("origin is for a k6 script: a request has a path only", "origin")
 
     @property
     def is_empty(self) -> bool:

@@ -66,7 +66,7 @@ def refuse_unusable_files(workload: Workload, login: Login | None = None) -> Non
 
 
 def _refuse_missing_script(script: Path) -> None:
-    if not script.is_file():
+    if not documents.is_file(script):
         raise BadInput(f"there is no k6 script {script}", "correct k6: its path starts at the file's folder")
     if script.suffix not in (".js", ".ts", ".mjs"):
         raise BadInput(f"{script} is not a k6 script", "name a .js or .ts file in k6")

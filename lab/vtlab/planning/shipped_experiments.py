@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from vtlab import shipped
@@ -15,13 +15,13 @@ from vtlab.services import resolve as services
 EXPERIMENTS = shipped.ROOT / "k6" / "experiments"
 
 
-def resolve(names: Sequence[str], options: Iterable[Option] = ()) -> list[Experiment]:
+def resolve(names: Sequence[str], options: Sequence[Option] = ()) -> list[Experiment]:
     """Loads the experiments of these names, or of paths of files, overridden by the options of a call and completed by
     their jars."""
     return [services.complete(experiment_files.load(name, EXPERIMENTS, options)) for name in names]
 
 
-def of_service(service: Path, options: Iterable[Option]) -> Experiment:
+def of_service(service: Path, options: Sequence[Option]) -> Experiment:
     """Returns the experiment of a jar, or of a file, overridden by the options of a call and completed by the jar."""
     if service.suffix in documents.SUFFIXES:
         return resolve([str(service)], options)[0]
@@ -29,6 +29,6 @@ def of_service(service: Path, options: Iterable[Option]) -> Experiment:
     return services.complete(experiment_files.of_call(keys, options))
 
 
-def of_deployment(name: str, options: Iterable[Option]) -> Experiment:
+def of_deployment(name: str, options: Sequence[Option]) -> Experiment:
     """Returns the experiment of a Deployment in a cluster (``--deployment``), with the options of the call."""
     return experiment_files.of_call({}, [Option("--deployment", "service.deployment", name), *options])

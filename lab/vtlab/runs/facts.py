@@ -87,7 +87,7 @@ def _versions_here(experiment: Experiment) -> dict[str, str]:
     return {
         "vtlab": __version__,
         **tools.versions(experiment.java_home),
-        "app": builds.version(service),
+        "app": builds.version(service, experiment.is_sample),
         **{f"app of {name}": build for name, build in builds.other_builds(experiment, service).items()},
         **companion_services.versions(experiment.needs),
         **workload_files.versions(experiment.workload),

@@ -12,10 +12,11 @@ from vtlab.model.service import Service
 from vtlab.services import sample
 
 
-def version(service: Service) -> str:
-    """Returns the build of a service that this machine would start. PrerequisiteMissing where it is not there."""
+def version(service: Service, is_sample: bool = False) -> str:
+    """Returns the build of a service that this machine would start. PrerequisiteMissing where it is not there.
+    ``is_sample``: whether it is the lab's sample application."""
     if service.jar_path is not None:
-        name = sample.find().version if service.name == sample.NAME else service.name
+        name = sample.find().version if is_sample else service.name
         files = [service.jar_path]
     elif service.command is not None:
         name, files = service.name, [Path(service.directory, word) for word in service.command]

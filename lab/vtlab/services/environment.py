@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
 from vtlab.model import documents
 from vtlab.model.experiment import Experiment
-from vtlab.model.service import VARIABLE, Service
+from vtlab.model.service import VARIABLE, Service, values_of_variables
 
 
 def variant_environment(service: Service, experiment: Experiment, variant: str) -> dict[str, str]:
@@ -28,8 +30,8 @@ def variant_environment(service: Service, experiment: Experiment, variant: str) 
 def private_environment(service: Service) -> dict[str, str]:
     """Returns what the service gets of vtlab's environment and of its file: values that no record may hold.
 
-    PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that is
-    no NAME=VALUE.
+    PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a file that
+    gives none, or with a line that is not NAME=VALUE.
     """
     values = variables.known()
     missing = [name for name in service.env if name not in values]
@@ -38,18 +40,34 @@ def private_environment(service: Service) -> dict[str, str]:
             f"the service {service.name} needs {', '.join(missing)}, which vtlab's environment lacks",
             "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
         )
-    lines = _read_lines(Path(service.directory, service.env_file)) if service.env_file else {}
-    return lines | {name: values[name] for name in service.env}
+    given = _read_file(Path(service.directory, service.env_file)) if service.env_file else {}
+    return given | {name: values[name] for name in service.env}
+
+
+def _read_file(file: Path) -> dict[str, str]:
+    """Reads the variables of a file: lines, or ``service.env`` in an experiment's own file. No message repeats a
+    value."""
+    values = _values_of_experiment(file) if file.suffix in documents.SUFFIXES else None
+    environment = _read_lines(file) if values is None else values_of_variables(values)
+    if not environment:
+        raise BadInput(f"{file}: no variables", "write NAME=VALUE lines, or leave env_file out")
+    return environment
+
+
+def _values_of_experiment(file: Path) -> Mapping[str, Any] | None:
+    """Returns what ``service.env`` has in the file of an experiment; None for any other file."""
+    try:
+        document = documents.read(file)
+    except BadInput:
+        return None
+    service = document.get("service") if isinstance(document, dict) else None
+    values = service.get("env") if isinstance(service, dict) else None
+    return values if isinstance(values, dict) else None
 
 
 def _read_lines(file: Path) -> dict[str, str]:
-    """Reads NAME=VALUE from each line that is neither empty nor a comment; of an experiment's file the
-    values in ``service.env``. A message names the line, never its text."""
-    if file.suffix in documents.SUFFIXES:
-        document = documents.read(file)
-        service = document.get("service") if isinstance(document, dict) else None
-        values = service.get("env") if isinstance(service, dict) else None
-        return dict(values) if isinstance(values, dict) else {}
+    """Reads NAME=VALUE from each line that is neither empty nor a comment. A message names the line, never its
+    text."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
