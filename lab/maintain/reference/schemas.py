@@ -8,6 +8,7 @@ from typing import Any
 
 from maintain.reference.pages import code, page, sentence, table
 from vtlab.model import experiment_files
+from vtlab.model.load import DURATION
 
 _Schema = Mapping[str, Any]
 
@@ -28,8 +29,6 @@ that `MANAGEMENT_SERVER_PORT` names. A `jar` or a `command` runs on one machine,
 #: What a heading says of the definition besides its key, and what follows its description.
 _FORMS = {"ClosedLoad": ", of users", "SearchedLoad": ", searched", "RateLoad": ", a rate", "ShareLoad": ", a share"}
 _MORE = {"Service": _SERVICE}
-#: The pattern of a duration, where no description says what the text is.
-_DURATION = r"^\d+(\.\d+)?(ms|s|m|h)$"
 #: The definition of a key that may be anything.
 _ANY = "JsonValue"
 #: What a schema says of every duration.
@@ -106,8 +105,8 @@ def _type(part: _Schema) -> str:
         return code(str(part["const"]))
     if "enum" in part:
         return " or ".join(code(str(value)) for value in part["enum"])
-    if "anyOf" in part:
-        kinds = [_type(p) for p in part["anyOf"] if p.get("type") != "null"]
+    if choices := part.get("anyOf") or part.get("oneOf"):
+        kinds = [_type(choice) for choice in choices if choice.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if part.get("type") == "array":
         return f"list of {_type(part['items'])}"
@@ -124,7 +123,7 @@ def _type(part: _Schema) -> str:
 def _scalar(part: _Schema) -> str:
     """Describes a number with its range, or a text with its form."""
     kind = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[part["type"]]
-    if part.get("pattern") == _DURATION:
+    if part.get("pattern") == DURATION:
         return "duration"
     bounds = [
         f"{word} {part[key]}"

@@ -132,6 +132,13 @@ def test_a_service_without_a_way_to_be_told_of_a_companion_is_refused(tmp_path: 
         service.companion_environment("database", url="", user="", password="")
 
 
+@pytest.mark.parametrize("text", ["{adress}", "{", "{0}", "{url.x}"])
+def test_a_text_for_a_companion_has_known_braces(text: str) -> None:
+    service = Service(jar="a.jar", companions={"downstream": {"URL": text}})
+    with pytest.raises(BadInput, match=r"service\.companions\.downstream: a text has other braces than \{url\}"):
+        service.companion_environment("downstream", url="http://h")
+
+
 def test_the_sample_is_told_of_its_companions_as_spring_names_them() -> None:
     told = SAMPLE.companion_environment("database", url="jdbc:mysql://h/lab", user="me", password="secret")
     assert told == {

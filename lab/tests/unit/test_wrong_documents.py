@@ -102,6 +102,11 @@ SHOP: dict[str, Any] = {"service": "shop.jar", "requests": ["GET /"]}
             {"service": {"jar": "a.jar", "env": ["A=hunter2"]}},
             'service.env: not names alone: write [NAME], or {NAME: "value"} to give values',
         ),
+        (
+            {**SHOP, "requests": ['POTS /login {"password": "hunter2"}']},
+            "requests.0: 'POTS /login' does not begin with a method",
+        ),
+        ({**SHOP, "requests": ["GET http://me:hunter2@h/"]}, "requests.0: GET has a whole address: write the path"),
         ({"jar": "a.jar", "environment": {"A": "b"}}, "environment: write service.settings instead"),
         ({"jar": "a.jar", "environment_from": ["A"]}, "environment_from: write service.env instead"),
         ({"jar": "a.jar", "environment_file": "a"}, "environment_file: write service.env_file instead"),

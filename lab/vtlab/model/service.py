@@ -248,7 +248,13 @@ class Service(BaseModel):
                 f"the service {self.name} has no setting for the address of its {need}",
                 f"name the variables in service.companions.{need}, or remove {need} from needs",
             )
-        return {name: text.format(**values) for name, text in self.companions[need].items()}
+        try:
+            return {name: text.format(**values) for name, text in self.companions[need].items()}
+        except (LookupError, ValueError, AttributeError):
+            known = ", ".join(f"{{{name}}}" for name in values)
+            raise BadInput(
+                f"service.companions.{need}: a text has other braces than {known}", "correct it, or double its braces"
+            ) from None
 
     @property
     def has_own_databases(self) -> bool:

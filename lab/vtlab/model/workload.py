@@ -232,15 +232,17 @@ class Workload(_Strict):
 
 def parse_line(line: str) -> dict[str, Any]:
     """Parses ``GET /owners/{id}`` or ``POST /visits {"pet": "{id}"}`` as the fields of a request; ValueError where it
-    is neither. A body that is JSON stays JSON, any other is text."""
+    is neither. A body that is JSON stays JSON, any other is text. No error repeats a body or an address, which may hold
+    a password."""
     method, _, rest = line.strip().partition(" ")
     path, _, body = rest.strip().partition(" ")
     if method not in METHODS:
-        raise ValueError(f"'{line}' does not begin with a method: write {', '.join(METHODS)}, then the path")
+        begin = f"{method} {path}".strip()
+        raise ValueError(f"'{begin}' does not begin with a method: write {', '.join(METHODS)}, then the path")
     if re.match("https?://", path):
-        raise ValueError(f"'{line}' has a whole address: write the path alone, vtlab knows where each variant is")
+        raise ValueError(f"{method} has a whole address: write the path alone, vtlab knows where each variant is")
     if not path.startswith("/"):
-        raise ValueError(f"'{line}' has no path: write it with a slash before it, as in GET /owners/{{id}}")
+        raise ValueError(f"'{method} {path}' has no path: write it with a slash before it, as in GET /owners/{{id}}")
     fields: dict[str, Any] = {"method": method, "path": path}
     if body.strip():
         fields["body"] = _json_or_text(body.strip())
