@@ -74,8 +74,8 @@ def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"name": "waits", "experiments": {"x": {"titel": "t"}}}', "title: Field required"),
-        ('{"name": "waits", "experiment": {}}', "experiments: Field required"),
+        ('{"name": "waits", "experiments": {"x": {"titel": "t"}}}', "title: missing"),
+        ('{"name": "waits", "experiment": {}}', "experiments: missing"),
         ("{", "Invalid JSON"),
     ],
 )
