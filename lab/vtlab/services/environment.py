@@ -36,7 +36,7 @@ def private_environment(service: Service) -> dict[str, str]:
     if missing:
         raise PrerequisiteMissing(
             f"the service {service.name} needs {', '.join(missing)}, which vtlab's environment lacks",
-            "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
+            f"set it before the call: export {missing[0]}=VALUE, or write it into service.env_file",
         )
     lines = _read_lines(Path(service.directory, service.env_file)) if service.env_file else {}
     return lines | {name: values[name] for name in service.env}
