@@ -37,7 +37,7 @@ RUN mkdir /trained && touch /trained/java.options \
     fi
 
 FROM app
-ARG VERSION=0.2.0
+ARG VERSION=0.3.0
 LABEL org.opencontainers.image.title="virtual-threads-lab" \
       org.opencontainers.image.description="The service under test of the Virtual Threads Lab" \
       org.opencontainers.image.version="${VERSION}" \

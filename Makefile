@@ -15,7 +15,7 @@ STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 # Tests that measure what a neighbour would change, from lab/.
 ALONE := $(addprefix tests/contract/test_,cpu_bottleneck.py foreign_block.py machine.py real_block.py)
 
-.PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
+.PHONY: help compare demo jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
   contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \
   chart setup setup-test picture prose site lock clean
 
@@ -24,6 +24,8 @@ help: ## Show what there is to make
 
 compare: setup ## The main job: a service that waits, and one behind a pool: does it gain from virtual threads here?
 	$(VTLAB) run blocking behind-a-pool $(if $(BLOCKS),--blocks $(BLOCKS),--precision 25%)
+
+demo: compare ## The same as compare
 
 jmh: step-jmh ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001); JMH="its options"
 	cd lab && ../$(PYTHON) -m maintain.jmh $(JMH)

@@ -15,7 +15,7 @@
 //                experiment's
 // SETTLE         open load: from the ramp-up to a trial's window; default: 0s
 // ROUNDS         JSON: variant -> a round of a closed load's user (response and think time), where the experiment has
-//                none: {"platform":"5s"}; it paces the ramp-up and the beginning of the window as load.round does
+//                none: {"platform":"5s"}; it paces the ramp-up and the beginning of the window as load.full.round does
 // LIGHT          JSON: variant -> [arrivals per second, ...], phases of evenly spaced light load after the trials; 0 is idle
 // LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before (an idle one 300 ms); default: 2s, 1s.
 //                An answer may take as long as LIGHT_SETTLE

@@ -91,7 +91,7 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
 function refuseOtherLoads(env: Env, { name, load }: Experiment): void {
   if (env.RATE && load.model !== 'open') fail('RATE', `the load of "${name}" is closed`, 'set USERS instead');
   if (env.SETTLE && load.model !== 'open')
-    fail('SETTLE', `the load of "${name}" is closed`, 'leave it out: load.round opens the window');
+    fail('SETTLE', `the load of "${name}" is closed`, 'leave it out: load.full.round opens the window');
   if (env.ROUNDS && load.model !== 'closed')
     fail('ROUNDS', `the load of "${name}" is open`, 'leave it out: SETTLE opens the window');
 }

@@ -34,6 +34,7 @@ PAGE = "docs/measured.md"
 _ELSEWHERE = ("--results", "--prometheus-port", "--context")
 _INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR ..."` takes over the figures of a
 results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
+Each command has the names of its version of vtlab.
 
 The [glossary](reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look."""
 

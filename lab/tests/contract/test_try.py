@@ -25,7 +25,7 @@ from vtlab.model.draft import Option
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import of_service
 from vtlab.runs import store
-from vtlab.runs.begin import begin_run
+from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
 from vtlab.services import process
@@ -56,7 +56,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            folder_of_run = begin_run(PlannedRun("stub", short), options, progress)
+            folder_of_run = begin_runs([PlannedRun("stub", short)], options, progress)
             measure_and_report(folder_of_run, options.root, progress)
     finally:
         assert leftovers(folder / "results") == []

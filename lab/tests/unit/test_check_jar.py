@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.support import golden_files, jars
 from tests.support.cli_call import call
 from tests.support.experiments import service_file
+from tests.support.film import terminal
 from vtlab.commands import check
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
@@ -67,6 +69,14 @@ def test_flags_of_the_jvm_are_looked_at_too(shop: Path, monkeypatch: pytest.Monk
     flags = ("--jvm=-Xmx1g", "--jvm=-Djdk.tracePinnedThreads=full")
     document = json.loads(call("check", shop, *flags, "--json").out)
     assert document["findings"][-1]["place"] == "-Djdk.tracePinnedThreads=full"
+
+
+def test_on_a_terminal_a_line_says_what_is_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(80)
+    monkeypatch.setattr(check, "console", screen)
+    call("check", shop)
+    assert isinstance(screen.file, io.StringIO)
+    assert "reading shop.jar" in screen.file.getvalue()
 
 
 def test_a_file_names_its_jar(shop: Path) -> None:

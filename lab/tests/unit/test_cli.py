@@ -69,7 +69,7 @@ def test_each_help_has_two_examples_that_can_be_typed(words: tuple[str, ...]) ->
     for example in examples:
         assert f"\n  {example}\n" in call(*words, "--help").out
         assert len(example) <= 78, example
-        vtlab, *typed = shlex.split(example)
+        vtlab, *typed = shlex.split(example.partition(" | ")[0])
         command, rest = command_of(typed)
         assert (vtlab, typed[: len(words)]) == ("vtlab", list(words))
         if "--help" not in rest:
@@ -181,7 +181,7 @@ BAD = [
     ("run", "blocking", "--thread-dumps", "always", "--target", "kubernetes"),
     ("try",),
     ("try", "app.jar", "GET /", "--max-time", "5m", "--blocks", "3"),
-    ("try", "shop.yaml", "--deployment", "shop"),
+    ("try", "shop.jar", "--deployment", "shop"),
     ("try", "--deployment", "Shop!", "GET /"),
     ("try", "--deployment", "shop", "--target", "local", "GET /"),
     ("try", "app.jar", "GET /", "--users", "1.5"),

@@ -16,13 +16,18 @@ from tests.support import jars
 from tests.support.experiments import service_file, stub_service
 from vtlab.errors import BadInput
 from vtlab.measuring.progress import Progress
+from vtlab.model.draft import Option
 from vtlab.model.endpoints import Endpoint
 from vtlab.model.experiment import Experiment
-from vtlab.planning.shipped_experiments import of_service
+from vtlab.planning.planned_runs import PlannedRun
+from vtlab.planning.shipped_experiments import load_deployment, of_service
 from vtlab.runs import found_requests
+from vtlab.runs.begin import begin_runs
+from vtlab.runs.options import Options
 from vtlab.services import discovery
 from vtlab.services.environment import variant_environment
 from vtlab.services.resolve import resolve_service
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
@@ -52,7 +57,8 @@ def found(experiment: Experiment, folder: Path) -> tuple[Experiment, str]:
     """Returns the experiment with requests, and what was printed."""
     output = io.StringIO()
     progress = Progress(Console(file=output, width=200))
-    return found_requests.with_found_requests(experiment, folder, progress), output.getvalue()
+    options = Options(None, None, folder, False, finds_requests=True)
+    return found_requests.with_found_requests(experiment, options, progress), output.getvalue()
 
 
 def test_what_answers_200_and_needs_no_value_is_taken_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,12 +84,24 @@ def test_where_none_is_found_a_file_is_the_way(
     endpoints: list[Endpoint], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Asked(monkeypatch, endpoints)
+    (tmp_path / "my target").mkdir()
+    jar = jars.service(tmp_path / "my target" / "shop.jar")
     with pytest.raises(BadInput, match=words) as refused:
-        found(of_service(jars.service(tmp_path / "shop.jar"), []), tmp_path)
-    assert "vtlab init shop.jar" in refused.value.fix
+        found(of_service(jar, []), tmp_path)
+    assert refused.value.fix.startswith(f"vtlab init '{jar}' ")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=words) as refused:
+        found(of_service(Path("my target/shop.jar"), []), tmp_path)
+    assert refused.value.fix.startswith("vtlab init 'my target/shop.jar' ")
 
 
-def test_a_service_without_a_jar_is_asked_for_a_request(tmp_path: Path) -> None:
+def test_only_a_jar_on_this_machine_is_asked_for_its_requests(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="stub: no request given") as refused:
         found(of_service(service_file(tmp_path, stub_service()), []), tmp_path)
-    assert "'GET /orders/17'" in refused.value.fix
+    only = "vtlab discovers requests only for a Spring Boot jar on this machine; name one: 'GET /orders/17'"
+    assert refused.value.fix == only
+    in_cluster = Options(None, None, tmp_path, False, cluster=ReleaseRef(None, "shops", ""), finds_requests=True)
+    deployment = load_deployment([Option("--deployment", "service.deployment", "shop")])
+    with pytest.raises(BadInput, match="shop: no request given") as refused:
+        begin_runs([PlannedRun("shop", deployment)], in_cluster, Progress(Console(quiet=True)))
+    assert refused.value.fix == only

@@ -25,7 +25,7 @@ from vtlab.model.service import Service
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import of_service
 from vtlab.prometheus.queries import NotScraped, Prometheus
-from vtlab.runs.begin import begin_run
+from vtlab.runs.begin import begin_runs
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.services import builds
@@ -465,7 +465,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     searched = of_service(service_file(tmp_path, {"deployment": "shop"}, requests=["GET /orders/17"]), [])
     options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search stopped: no further") as refused:
-        begin_run(PlannedRun("shop", searched), options, Progress(Console()))
+        begin_runs([PlannedRun("shop", searched)], options, Progress(Console()))
     assert "those of the copies are gone with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]

@@ -73,7 +73,7 @@ def test_a_run_clears_it_and_fills_it_however_it_ends(
         if error:
             raise error
 
-    monkeypatch.setattr(run, "create_runs", created)
+    monkeypatch.setattr(run, "begin_runs", created)
     monkeypatch.setattr(run, "measure_and_report", measured)
     done = call("run", "blocking", "--target", "kubernetes", "--config-map", "v", "--results", tmp_path)
     assert done.code == (1 if error else 0)

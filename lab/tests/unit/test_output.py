@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import recorded
 from tests.support.cli_call import call
-from vtlab.commands import resume
-from vtlab.errors import AssertionFailed, Interrupted, LabError
+from vtlab.commands import experiments, resume
+from vtlab.errors import AssertionFailed, BadInput, Interrupted, LabError
 from vtlab.host import program
 from vtlab.measuring.progress import Progress
 from vtlab.runs import store
@@ -58,6 +58,16 @@ def test_only_commands_are_written_as_called(text: str, printed: str | None, mon
     assert program.as_called(text) == text
     calls(monkeypatch, [".venv/bin/vtlab"])
     assert program.as_called(text) == (printed or text)
+
+
+def test_a_command_in_the_message_of_an_error_is_written_as_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise BadInput("vtlab experiments lists none", "see vtlab experiments")
+
+    monkeypatch.setattr(experiments, "_table", fail)
+    calls(monkeypatch, [".venv/bin/vtlab"])
+    expected = "vtlab: .venv/bin/vtlab experiments lists none\n  fix: see .venv/bin/vtlab experiments\n"
+    assert call("experiments").err == expected
 
 
 @pytest.fixture

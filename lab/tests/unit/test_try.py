@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.runs import begin, facts, store
-from vtlab.runs.create import Prepared, Searched, create_runs, create_searched_run, prepare
+from vtlab.runs.create import CallFolder, Prepared, create_runs, prepare, store_runs
 from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
@@ -78,7 +81,7 @@ def test_what_a_search_found_out_is_not_collected_again_for_its_run(
     shop = recorded.experiment(service={"jar": "shop.jar", "java": "/opt/jdk"})
     prepared = prepare(shop, options)
     found = curve("levelled off", "", ("platform", 1, 9, 0), ("virtual", 1, 9, 0))
-    create_searched_run(PlannedRun("shop", shop), options, Searched(tmp_path / "shop", found, prepared))
+    store_runs([PlannedRun("shop", shop)], [prepared], options, CallFolder(tmp_path / "shop", found))
     manifest = store.read(tmp_path / "shop").manifest
     assert (asked, manifest.curve, manifest.jvm_flags) == (["/opt/jdk"], found, FACTS.jvm_flags)
 
@@ -97,34 +100,100 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     def interrupted(*_: Any, **__: Any) -> Path:
         raise Interrupted("interrupted by SIGINT")
 
-    monkeypatch.setattr(begin, "prepare", lambda *_: Prepared(FACTS, None))
+    monkeypatch.setattr(begin, "prepare_runs", lambda *_: [Prepared(FACTS, None)])
     monkeypatch.setattr(begin, "measure_curve", searched)
-    monkeypatch.setattr(begin, "create_searched_run", interrupted)
+    monkeypatch.setattr(begin, "store_runs", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        begin.begin_run(PlannedRun("shop", SEARCHED), options, QUIET)
+        begin.begin_runs([PlannedRun("shop", SEARCHED)], options, QUIET)
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()
 
 
-def test_a_load_is_searched_for_one_run_of_a_call() -> None:
+def test_a_load_is_searched_for_one_run_of_a_call(tmp_path: Path) -> None:
     auto, fixed = (recorded.experiment(load={"full": load}) for load in ("auto", {"users": 9}))
-    begin.refuse_several_searches([PlannedRun("a", auto)])
-    begin.refuse_several_searches([PlannedRun("a", fixed), PlannedRun("b", fixed)])
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(BadInput, match="a: vtlab searches a load for one run of a call"):
-        begin.refuse_several_searches([PlannedRun("a", auto), PlannedRun("b", fixed)])
+        begin.begin_runs([PlannedRun("a", auto), PlannedRun("b", fixed)], options, QUIET)
+
+
+def test_the_time_of_a_call_is_that_of_all_that_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's blocks have what its preparation left of --max-time; of several runs each has its share."""
+    now = [100.0]
+
+    def prepared(planned: Sequence[PlannedRun], _: object) -> list[Prepared]:
+        now[0] += 30
+        return [Prepared(FACTS, None) for _ in planned]
+
+    monkeypatch.setattr(begin, "prepare_runs", prepared)
+    options = Options(blocks=None, seed=1, root=tmp_path, no_cpu_limit=True, within=60)
+    for names, left in (("a",), 60 - 30 - 5), (("b", "c"), (120 - 30 - 5) / 2):
+        progress = Progress(Console(quiet=True), clock=lambda: now[0])
+        now[0] += 5
+        planned = [PlannedRun(name, EXPERIMENT.model_copy(update={"name": name})) for name in names]
+        folder = begin.begin_runs(planned, options, progress)
+        rules = [store.read(run).manifest.rule for run in store.runs_in(folder)]
+        assert [rule and rule.within for rule in rules] == [left] * len(names)
+
+
+def test_a_load_that_is_named_has_the_same_notes_as_one_that_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once: two CPU limits make two runs."""
+    monkeypatch.setattr(begin, "prepare_runs", lambda planned, _: [Prepared(FACTS, None) for _ in planned])
+    writing = recorded.experiment(requests=["POST /orders"], load={"full": {"users": 9}})
+    output = io.StringIO()
+    planned = [PlannedRun("a", writing), PlannedRun("b", writing)]
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    begin.begin_runs(planned, options, Progress(Console(file=output, width=500)))
+    assert output.getvalue().count("note: POST /orders may change the data") == 1
+
+
+def test_run_and_try_look_into_a_jar_on_this_machine_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invented_tools: Path
+) -> None:
+    """A file with a jar and a Deployment is measured here by its jar, in a cluster without a look at it."""
+    begun: list[tuple[Sequence[PlannedRun], Options]] = []
+
+    def began(planned: Sequence[PlannedRun], options: Options, _: object) -> Path:
+        begun.append((planned, options))
+        raise BadInput("enough")
+
+    for command in (try_, run_command):
+        monkeypatch.setattr(command, "begin_runs", began)
+    file = service_file(tmp_path, {"jar": "gone.jar", "deployment": "shop"}, requests=["GET /"])
+    for words in (("--deployment", "other"), ("--target", "kubernetes"), ("--target", "local"), ()):
+        for command_name in ("try", "run"):
+            assert call(command_name, file, *words).err == "vtlab: enough\n"
+    services = [planned[0].experiment.service for planned, _ in begun]
+    assert all(isinstance(service, Service) and service.jvm_flags == [] for service in services)
+    deployments = [service.deployment for service in services if isinstance(service, Service)]
+    assert deployments == ["other"] * 2 + ["shop"] * 6
+    assert [options.cluster is not None for _, options in begun] == [True] * 4 + [False] * 4
+    monkeypatch.undo()
+    (planned, options), *_ = begun
+    monkeypatch.setattr(ReleaseRef, "with_context", lambda ref: ref)
+
+    def prepared(*_: object) -> list[Prepared]:
+        raise BadInput("the jar is not there, and the run is prepared")
+
+    monkeypatch.setattr(begin, "prepare_runs", prepared)
+    with pytest.raises(BadInput, match="the run is prepared"):
+        begin.begin_runs(planned, options, QUIET)
+    with pytest.raises(BadInput, match=r"gone\.jar"):
+        begin.begin_runs(planned, replace(options, cluster=None), QUIET)
 
 
 def test_run_searches_the_load_of_a_file_that_names_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[PlannedRun] = []
 
-    def began(run: PlannedRun, *_: object) -> Path:
-        begun.append(run)
+    def began(planned: Sequence[PlannedRun], *_: object) -> Path:
+        begun.extend(planned)
         return tmp_path / "results" / "shop"
 
     measured: list[Path] = []
-    monkeypatch.setattr(run_command, "begin_run", began)
+    monkeypatch.setattr(run_command, "begin_runs", began)
     monkeypatch.setattr(run_command, "measure_and_report", lambda folder, *_: measured.append(folder))
     file = service_file(tmp_path, stub_service(), requests=["GET /thread"])
     done = call("run", file, "--results", tmp_path / "results")
@@ -150,8 +219,10 @@ def test_a_deployment_or_an_image_alone_needs_a_cluster(service: Any, is_implied
 def test_a_deployment_implies_the_cluster() -> None:
     shops = ReleaseRef(None, "shops", "")
     assert Place(None, None, "shops", deployment="shop").cluster() == shops
-    assert Place(None, None, "shops", is_implied=True).cluster() == shops
-    assert Place("local", None, "shops", is_implied=True).cluster() is None
+    copied, jar = (recorded.experiment(service=service) for service in ({"image": "shop:1"}, {"jar": "shop.jar"}))
+    assert Place(None, None, "shops").cluster([copied]) == shops
+    assert Place(None, None, "shops").cluster([copied, jar]) is None
+    assert Place("local", None, "shops").cluster([copied]) is None
     assert Place("kubernetes", "kind", "lab", "lab").cluster() == ReleaseRef("kind", "lab", "lab")
     assert Place(None, None, "lab", "lab").cluster() is None
 
@@ -162,19 +233,31 @@ def test_a_deployment_takes_the_place_of_the_service() -> None:
     assert (experiment.name, experiment.service.deployment) == ("shop", "shop")
     assert [request.line for request in experiment.requests] == ["GET /orders//17", "GET /"]
     assert try_._experiment(None, [], "shop", []).workload.is_empty
+    dotted = try_._experiment("GET /orders/17.json", [], "shop", [])
+    assert [request.line for request in dotted.requests] == ["GET /orders/17.json"]
     with pytest.raises(BadInput, match=r"^--deployment: not the name of a Deployment"):
         try_._experiment(None, [], "Shop!", [])
+    with pytest.raises(BadInput, match=r"^REQUEST: '/orders' does not begin with a method"):
+        try_._experiment("/orders", [], "shop", [])
+    with pytest.raises(BadInput, match=r"^try: shop\.jar and --deployment shop are two services"):
+        try_._experiment("shop.jar", [], "shop", [])
+    with pytest.raises(BadInput, match=r"^try: SERVICE is missing"):
+        try_._experiment("GET /orders", [], None, [])
 
 
 def test_an_assertion_that_nothing_answers_is_refused_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(begin, "prepare", lambda *_: pytest.fail("nothing is prepared"))
+    """And before vtlab starts the service to ask for its requests."""
+    for step in ("complete", "with_found_requests", "prepare_runs"):
+        monkeypatch.setattr(begin, step, lambda *_: pytest.fail("nothing is prepared"))
     options = Options(
         blocks=2, seed=1, root=tmp_path, no_cpu_limit=True, asserts=["capacity(virtual-jdk21/platform) >= 1"]
     )
-    with pytest.raises(BadInput, match="does not compare virtual-jdk21 with platform"):
-        begin.begin_run(PlannedRun("shop", SEARCHED), options, QUIET)
+    silent = recorded.experiment(requests=[], load={"full": "auto"})
+    for experiment, call_options in ((SEARCHED, options), (silent, replace(options, finds_requests=True))):
+        with pytest.raises(BadInput, match="does not compare virtual-jdk21 with platform"):
+            begin.begin_runs([PlannedRun("shop", experiment)], call_options, QUIET)
 
 
 def test_nothing_is_prepared_for_what_cannot_be_measured(tmp_path: Path) -> None:
@@ -188,5 +271,5 @@ def test_nothing_is_prepared_for_what_cannot_be_measured(tmp_path: Path) -> None
         with pytest.raises(BadInput, match=words):
             create_runs([PlannedRun("a", experiment)], options, "a")
         with pytest.raises(BadInput, match=words):
-            begin.begin_run(PlannedRun("a", experiment), options, QUIET)
+            begin.begin_runs([PlannedRun("a", experiment)], options, QUIET)
     assert list(tmp_path.iterdir()) == []

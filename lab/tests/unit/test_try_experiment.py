@@ -94,8 +94,11 @@ def test_a_value_in_the_call_is_the_services_alone(tmp_path: Path, monkeypatch: 
 
 
 def test_what_is_missing_or_no_line_is_named_without_a_value(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteMissing, match="the service shop needs NOT_SET, ALSO_NOT, which vtlab's environ"):
+    with pytest.raises(
+        PrerequisiteMissing, match="the service shop needs NOT_SET, ALSO_NOT, which vtlab's environ"
+    ) as unset:
         private_environment(service(tmp_path, env=["NOT_SET", "ALSO_NOT"]))
+    assert "export NOT_SET=" in unset.value.fix, "run and resume have no --env"
     with pytest.raises(PrerequisiteMissing, match=r"cannot read the environment file .*gone\.env"):
         private_environment(service(tmp_path, env_file="gone.env"))
     (tmp_path / "prod.env").write_text(f"OK=1\n{SECRET}\n", encoding="utf-8")

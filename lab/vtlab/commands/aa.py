@@ -34,8 +34,8 @@ def aa(
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Compare a variant with itself, to see the noise."""
-    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in resolve([name])], [])
     with Progress(console) as progress:
+        planned = planned_runs.runs([planned_runs.identical(e, kind) for e in resolve([name])], [])
         folder = create_runs(planned, options.run_options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
         analyses = measure_and_report(folder, root, progress)
     for analysis in analyses:

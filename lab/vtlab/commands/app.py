@@ -163,7 +163,7 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, fix: str, code: int) -> int:
-    print(f"{program.NAME}: {message}", file=sys.stderr)
+    print(f"{program.NAME}: {program.as_called(message)}", file=sys.stderr)
     if fix:
         print(f"  fix: {program.as_called(fix)}", file=sys.stderr)
     return code

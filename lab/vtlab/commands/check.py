@@ -11,8 +11,9 @@ import typer
 from vtlab.analysis.findings import commands, static
 from vtlab.commands import options
 from vtlab.commands.options import Jdk, JvmFlags
-from vtlab.commands.output import console
+from vtlab.commands.output import Terminal, console
 from vtlab.errors import BadInput
+from vtlab.measuring.progress import Progress
 from vtlab.model import documents, experiment_files
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.report.words.finding_lines import jar_lines
@@ -36,9 +37,10 @@ def check(
     Shows versions, server, libraries and settings, and their published problems under virtual threads.
     """
     given = options.jvm_flags(flags or [])
-    jar, java_of_file, flags_of_file = _jar_of(service)
-    jdk = find_java(java or java_of_file)
-    inspected = inspection.inspect(jar, jdk)
+    with Progress(Terminal(stderr=True) if as_json else console, f"reading {service.name}"):
+        jar, java_of_file, flags_of_file = _jar_of(service)
+        jdk = find_java(java or java_of_file)
+        inspected = inspection.inspect(jar, jdk)
     published = [
         finding.model_copy(update={"command": _cure(finding.command, jar, service)})
         for finding in static.static_findings(inspected, jdk.version if jdk else None, [*flags_of_file, *given])

@@ -56,7 +56,7 @@ def compare(
         befores, afters = analyse_runs(before), analyse_runs(after)
         compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
     for line in changes.lines(compared):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, highlight=False)
     _refuse_invalid(compared)
     _check(demands, compared)
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from vtlab.commands import options
-from vtlab.commands.options import ROOT, Context, Deployment, Namespace, PrometheusUrl, Release, Results, To
+from vtlab.commands.help_pages import CLUSTER
+from vtlab.commands.options import ROOT, Context, Namespace, PrometheusUrl, Release, Results, To
 from vtlab.commands.output import console
 from vtlab.doctor import cluster as cluster_doctor
 from vtlab.doctor import local as local_doctor
@@ -33,7 +34,15 @@ def doctor_(
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
-    deployment: Deployment = None,
+    deployment: Annotated[
+        str | None,
+        typer.Option(
+            "--deployment",
+            metavar="NAME",
+            help="Look for what copies of this Deployment need; implies --target kubernetes.",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
     prometheus_url: PrometheusUrl = None,
 ) -> None:
     """Show what this machine or cluster lacks, with fixes."""

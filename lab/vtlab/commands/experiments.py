@@ -15,7 +15,7 @@ from vtlab.runs import estimates
 
 EXAMPLES = """\
 vtlab experiments
-vtlab experiments --help
+vtlab experiments | grep pool
 """
 
 

@@ -44,8 +44,8 @@ def history(
     store.write_atomic(root / PAGE, run_history.render(root.resolve().name, lines, unread))
     Console().print(run_history.terminal_table(lines))
     for name, why in unread.items():
-        console.print(f"not read: {name}: {why}", highlight=False, soft_wrap=True)
-    console.print(f"\nhistory: {root / PAGE}", highlight=False, soft_wrap=True)
+        console.print(f"not read: {name}: {why}", highlight=False)
+    console.print(f"\nhistory: {root / PAGE}", highlight=False)
 
 
 def read_entries(root: Path, progress: Progress) -> tuple[list[Entry], dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +20,8 @@ from vtlab.model.endpoints import Endpoint, FileService, file_text, from_openapi
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import name_of
 from vtlab.planning.shipped_experiments import of_service
+from vtlab.runs.found_requests import find_requests
 from vtlab.services import discovery, inspection
-from vtlab.services.process import VariantProcess
 from vtlab.services.single_start import started
 
 EXAMPLES = """\
@@ -60,11 +60,12 @@ def init(
         Option("--env-file", "service.env_file", options.absolute(env_file)),
         Option("--database", "needs", ["database"] if database else []),
     ]
-    experiment = of_service(jar, given)
     with Progress(console, f"starting {jar.name}") as progress:
+        experiment = of_service(jar, given)
         console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
         if openapi is None:
-            endpoints, source = _from_service(experiment, jar, root.resolve(), progress)
+            otherwise = "; or name its document: --openapi FILE"
+            endpoints, source = find_requests(experiment, inspection.inspect(jar), root.resolve(), otherwise, progress)
         else:
             endpoints = _from_document(experiment, root.resolve(), openapi, progress)
             source = _path_from(openapi, out.parent)
@@ -73,31 +74,18 @@ def init(
     _write(out, described, endpoints, source)
 
 
-def _from_service(experiment: Experiment, jar: Path, root: Path, progress: Progress) -> tuple[list[Endpoint], str]:
-    """Returns the requests that the started service tells, tried once, and where it tells them."""
-    with _started(experiment, root, "; or name its document: --openapi FILE") as variant:
-        endpoints, source = discovery.discover(variant, inspection.inspect(jar))
-        return discovery.try_each(variant, endpoints, progress.show), source
-
-
 def _from_document(experiment: Experiment, root: Path, openapi: str, progress: Progress) -> list[Endpoint]:
     """Returns the requests of a document, tried once where the service starts. BadInput where it has none."""
     endpoints = from_openapi(discovery.read_openapi(openapi))
     if not endpoints:
         raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
     try:
-        with _started(experiment, root, "") as variant:
+        with started(experiment, root) as variant:
             return discovery.try_each(variant, endpoints, progress.show)
     except (BadInput, PrerequisiteMissing) as error:
         fix = f" ({error.fix})" if error.fix else ""
-        console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)
+        console.print(f"no request was tried: {error}{fix}", highlight=False)
         return endpoints
-
-
-def _started(experiment: Experiment, root: Path, otherwise: str) -> AbstractContextManager[VariantProcess]:
-    """Starts the service, with its actuator's mappings exposed."""
-    exposed = experiment.model_copy(update={"settings": {**experiment.settings, **discovery.EXPOSED}})
-    return started(exposed, root, otherwise)
 
 
 def _write(out: Path, service: FileService, endpoints: list[Endpoint], source: str) -> None:
@@ -106,9 +94,10 @@ def _write(out: Path, service: FileService, endpoints: list[Endpoint], source: s
     for endpoint in endpoints:
         if endpoint.refused:
             fate = "it may need a login" if endpoint.lacks_login else "left out, as a comment"
-            console.print(f"{endpoint.line} {endpoint.refused}: {fate}", highlight=False, soft_wrap=True)
+            console.print(f"{endpoint.line} {endpoint.refused}: {fate}", highlight=False)
     count = sum(endpoint.is_ready for endpoint in endpoints)
-    console.print(f"{out}: {count} requests by {source}; edit it, then: vtlab try {out}", highlight=False)
+    command = f"vtlab try {shlex.quote(str(out))}"
+    console.print(f"{out}: {count} requests by {source}; edit it, then: {command}", highlight=False)
 
 
 def _path_from(where: str, folder: Path) -> str:

@@ -17,6 +17,7 @@ from vtlab.host import variables
 from vtlab.model import short_variants, units
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.draft import Option
+from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import DiagnosisMode
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
@@ -218,19 +219,22 @@ class Place:
     release: str = ""
     #: The Deployment whose copies are measured.
     deployment: str | None = None
-    #: Whether the file's service runs in a cluster only.
-    is_implied: bool = False
 
-    def cluster(self) -> ReleaseRef | None:
-        """Returns the cluster that the options name; None for this machine. BadInput for another target."""
+    def cluster(self, experiments: Sequence[Experiment] = ()) -> ReleaseRef | None:
+        """Returns the cluster that the experiments are measured in; None for this machine.
+
+        --target says which; without it --deployment implies a cluster, and so do services that only a cluster can
+        start. BadInput for another target.
+        """
         if self.target not in (None, "local", "kubernetes"):
             raise BadInput(f"--target {self.target}: unknown target", "write local or kubernetes")
         if self.deployment and self.target == "local":
             raise BadInput("--deployment is in a cluster, --target local is this machine", "leave out --target")
-        is_implied = self.is_implied and self.target is None
-        if not (self.deployment or is_implied or self.target == "kubernetes"):
-            return None
-        return ReleaseRef(self.context, self.namespace, self.release)
+        needs_cluster = bool(experiments) and all(experiment.needs_cluster for experiment in experiments)
+        is_implied = self.target is None and (self.deployment is not None or needs_cluster)
+        if self.target == "kubernetes" or is_implied:
+            return ReleaseRef(self.context, self.namespace, self.release)
+        return None
 
 
 def absolute(path: Path | None) -> str | None:

@@ -15,6 +15,7 @@ from vtlab.commands.options import (
     Asserts,
     Blocks,
     Context,
+    Deployment,
     Json,
     K6Image,
     MonitorLabels,
@@ -33,10 +34,10 @@ from vtlab.commands.output import Output
 from vtlab.errors import BadInput
 from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files
+from vtlab.model.draft import Option
 from vtlab.planning import planned_runs
-from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
-from vtlab.runs.begin import begin_run, refuse_several_searches
-from vtlab.runs.create import create_runs
+from vtlab.planning.shipped_experiments import EXPERIMENTS, load
+from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.release import reports_config_map
@@ -69,7 +70,12 @@ def run(
     no_cpu_limit: NoLimit = False,
     max_time: Annotated[
         str | None,
-        typer.Option("--max-time", metavar="TIME", help="Time budget of each run, such as 8m.", rich_help_panel=STOP),
+        typer.Option(
+            "--max-time",
+            metavar="TIME",
+            help="Time budget of each run, its search included, such as 8m.",
+            rich_help_panel=STOP,
+        ),
     ] = None,
     precision: Precision = None,
     blocks: Blocks = None,
@@ -105,6 +111,7 @@ def run(
             rich_help_panel=RESULTS,
         ),
     ] = None,
+    deployment: Deployment = None,
     target: To = None,
     context: Context = None,
     namespace: Namespace = "lab",
@@ -124,16 +131,15 @@ def run(
 
     Runs both variants, on this machine or in a cluster, until the verdict is settled.
     """
-    resolved = resolve(experiments, [options.variant_option(more)])
-    is_implied = all(experiment.needs_cluster for experiment in resolved)
-    cluster = options.Place(target, context, namespace, release, is_implied=is_implied).cluster()
+    given = [options.variant_option(more), Option("--deployment", "service.deployment", deployment)]
+    loaded = load(experiments, given)
+    cluster = options.Place(target, context, namespace, release, deployment).cluster(loaded)
     options.refuse_no_limit(cluster, no_cpu_limit)
     _refuse_wrong_place(cluster, prometheus_port, config_map)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: must be 0 or more", "0 gives up at the first rejected block")
     diagnosis = options.thread_dumps(dumps, cluster)
-    planned = planned_runs.runs(resolved, options.cpu_limits(cpu or []))
-    refuse_several_searches(planned)
+    planned = planned_runs.runs(loaded, options.cpu_limits(cpu or []))
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         precision=options.precision(precision, blocks),
@@ -145,13 +151,11 @@ def run(
         max_rejected=max_rejected,
         diagnosis=diagnosis,
     )
-    label = "+".join(dict.fromkeys(run.experiment.name for run in planned))
     output = Output(is_quiet, as_json)
     with Progress(output.progress) as progress:
         if cluster and config_map:
             reports_config_map.clear(cluster, config_map)
-        is_searched = planned[0].experiment.is_searched
-        folder = begin_run(planned[0], call, progress) if is_searched else create_runs(planned, call, label)
+        folder = begin_runs(planned, call, progress)
         try:
             with output.concluding(folder):
                 measure_and_report(folder, root, progress)

@@ -41,10 +41,10 @@ from vtlab.measuring.progress import Progress
 from vtlab.model import documents
 from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
+from vtlab.model.workload import METHODS
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.planning.shipped_experiments import of_deployment, of_service
-from vtlab.runs.begin import begin_run
-from vtlab.runs.found_requests import with_found_requests
+from vtlab.planning.shipped_experiments import load_deployment, load_service
+from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
 
 #: Time budget of a call that names none.
@@ -64,7 +64,10 @@ def try_(
         ),
     ] = None,
     requests: Annotated[
-        list[str] | None, typer.Argument(metavar="REQUEST", help="Lines such as 'GET /orders/{id}'.")
+        list[str] | None,
+        typer.Argument(
+            metavar="REQUEST", help="Lines such as 'GET /orders/{id}'. [default: the GETs that the service lists]"
+        ),
     ] = None,
     script: Annotated[
         Path | None,
@@ -172,17 +175,15 @@ def try_(
         diagnosis="always",
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time if blocks else max_time or MAX_TIME, blocks),
+        finds_requests=True,
     )
     experiment = _experiment(service, requests or [], deployment, given)
-    place = options.Place(target, context, namespace, deployment=deployment, is_implied=experiment.needs_cluster)
-    cluster = place.cluster()
+    cluster = options.Place(target, context, namespace, deployment=deployment).cluster([experiment])
     options.refuse_no_limit(cluster, no_cpu_limit)
     run_options = replace(run_options, cluster=cluster)
     output = Output(is_quiet, as_json)
     with Progress(output.progress) as progress:
-        if experiment.workload.is_empty and not cluster:
-            experiment = with_found_requests(experiment, run_options.root, progress)
-        folder = begin_run(PlannedRun(experiment.name, experiment), run_options, progress)
+        folder = begin_runs([PlannedRun(experiment.name, experiment)], run_options, progress)
         with output.concluding(folder):
             measure_and_report(folder, run_options.root, progress)
 
@@ -191,15 +192,23 @@ def _experiment(
     service: str | None, requests: Sequence[str], deployment: str | None, given: Sequence[Option]
 ) -> Experiment:
     """Returns the experiment of a call. BadInput where it names no service, or two."""
-    if deployment is None:
-        if service is None:
-            raise BadInput("try: SERVICE is missing", f"write it, as in: {EXAMPLES.splitlines()[0]}")
-        return of_service(Path(service), [Option("REQUEST", "requests", list(requests)), *given])
-    if service and Path(service).suffix in (".jar", *documents.SUFFIXES):
+    lines, is_file = list(requests), service is not None and Path(service).suffix in documents.SUFFIXES
+    if service and (_is_request(service) or (deployment and not is_file and not service.endswith(".jar"))):
+        lines, service = [service, *lines], None
+    written = [Option("REQUEST", "requests", lines), Option("--deployment", "service.deployment", deployment), *given]
+    if service and deployment and not is_file:
         raise BadInput(
             f"try: {service} and --deployment {deployment} are two services",
-            "leave one of them out; a file can name the Deployment itself",
+            "leave one of them out, or name both in one file: vtlab try vtlab.yaml",
         )
-    # The first word is a request: there is no other service.
-    lines = [*([service] if service else []), *requests]
-    return of_deployment(deployment, [Option("REQUEST", "requests", lines), *given])
+    if service:
+        return load_service(Path(service), written)
+    if deployment:
+        return load_deployment(written)
+    raise BadInput("try: SERVICE is missing", f"write it, as in: {EXAMPLES.splitlines()[0]}")
+
+
+def _is_request(text: str) -> bool:
+    """Tells a line such as ``GET /orders/17`` from the path of a service."""
+    method, space, _ = text.partition(" ")
+    return bool(space) and method in METHODS

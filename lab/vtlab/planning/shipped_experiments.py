@@ -15,20 +15,30 @@ from vtlab.services import resolve as services
 EXPERIMENTS = shipped.ROOT / "k6" / "experiments"
 
 
+def load(names: Sequence[str], options: Sequence[Option] = ()) -> list[Experiment]:
+    """Loads the experiments of these names, or of paths of files, overridden by the options of a call. Looks into no
+    jar: in a cluster it says nothing of the service."""
+    return [experiment_files.load(name, EXPERIMENTS, options) for name in names]
+
+
 def resolve(names: Sequence[str], options: Sequence[Option] = ()) -> list[Experiment]:
-    """Loads the experiments of these names, or of paths of files, overridden by the options of a call and completed by
-    their jars."""
-    return [services.complete(experiment_files.load(name, EXPERIMENTS, options)) for name in names]
+    """Loads experiments as ``load`` does, completed by their jars."""
+    return [services.complete(experiment) for experiment in load(names, options)]
+
+
+def load_service(service: Path, options: Sequence[Option]) -> Experiment:
+    """Returns the experiment of a jar, or of a file, overridden by the options of a call. Looks into no jar."""
+    if service.suffix in documents.SUFFIXES:
+        return load([str(service)], options)[0]
+    keys = {"jar": service.name, "directory": str(service.parent.absolute())}
+    return experiment_files.of_call(keys, options)
 
 
 def of_service(service: Path, options: Sequence[Option]) -> Experiment:
-    """Returns the experiment of a jar, or of a file, overridden by the options of a call and completed by the jar."""
-    if service.suffix in documents.SUFFIXES:
-        return resolve([str(service)], options)[0]
-    keys = {"jar": service.name, "directory": str(service.parent.absolute())}
-    return services.complete(experiment_files.of_call(keys, options))
+    """Returns the experiment of a jar, or of a file, as ``load_service`` does, completed by the jar."""
+    return services.complete(load_service(service, options))
 
 
-def of_deployment(name: str, options: Sequence[Option]) -> Experiment:
-    """Returns the experiment of a Deployment in a cluster (``--deployment``), with the options of the call."""
-    return experiment_files.of_call({}, [Option("--deployment", "service.deployment", name), *options])
+def load_deployment(options: Sequence[Option]) -> Experiment:
+    """Returns the experiment of a call whose service is a Deployment in a cluster, which its options name."""
+    return experiment_files.of_call({}, options)

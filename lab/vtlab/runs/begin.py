@@ -1,29 +1,78 @@
-"""The beginning of a run: its results directory, after a search for its load where none is named."""
+"""The beginning of a call's runs: their results directory, after a search for the load where none is named."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from vtlab.errors import BadInput, Interrupted
 from vtlab.host import agent, operating_system
 from vtlab.measuring.progress import Progress
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
 from vtlab.planning import curve_to_load
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.remarks import remarks
 from vtlab.report.words import curve_sentences
-from vtlab.runs.create import Searched, create_runs, create_searched_run, prepare, refuse_unanswerable
+from vtlab.runs.create import (
+    CallFolder,
+    folder_name,
+    prepare_runs,
+    refuse_unanswerable,
+    store_runs,
+)
+from vtlab.runs.found_requests import with_found_requests
 from vtlab.runs.load_curve import measure_curve
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
-from vtlab.services.resolve import resolve_service
+from vtlab.services.resolve import complete, resolve_service
 
 
-def refuse_several_searches(planned: list[PlannedRun]) -> None:
+def begin_runs(planned: Sequence[PlannedRun], options: Options, progress: Progress) -> Path:
+    """Creates the results directory of a call's runs; returns it.
+
+    Where they are measured here, completes them by their jars. Where the options say so, finds the requests of a
+    service that has none. Where no load is named, searches it.
+    """
+    if options.within is not None:
+        progress.schedule.set_budget(options.within * len(planned))
+    _refuse_wrong(planned, options)
+    planned = [_completed(run, options, progress) for run in planned]
+    for remark in dict.fromkeys(remark for run in planned for remark in remarks(run.experiment)):
+        progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
+    # The blocks are measured in the same cluster, whatever context is the current one by then.
+    options = replace(options, cluster=options.cluster and options.cluster.with_context())
+    folder = options.root / folder_name("+".join(dict.fromkeys(run.experiment.name for run in planned)))
+    with _nothing_kept(folder):
+        prepared = prepare_runs(planned, options)
+        curve = None
+        if planned[0].experiment.is_searched:
+            (run,) = planned
+            site = TargetSite.of_search(folder, prepared[0].cluster_ref, options, run.experiment.java_home)
+            curve = _search(run.experiment, site, progress)
+            planned = [replace(run, experiment=curve_to_load.with_load(run.experiment, curve))]
+        store_runs(planned, prepared, _in_time_left(options, planned, progress), CallFolder(folder, curve))
+    return folder
+
+
+def _refuse_wrong(planned: Sequence[PlannedRun], options: Options) -> None:
+    """Raises an error for what is wrong whatever the jars say: before vtlab looks into them, and starts anything."""
+    _refuse_several_searches(planned)
+    experiments = [run.experiment for run in planned]
+    for experiment in experiments:
+        # BadInput for two loads.
+        _ = experiment.load
+        if not options.finds_requests:
+            experiment.refuse_unmeasurable()
+    refuse_unanswerable(options, experiments)
+    if not options.cluster:
+        operating_system.refuse_other_than_linux()
+
+
+def _refuse_several_searches(planned: Sequence[PlannedRun]) -> None:
     """Raises BadInput where a load is to be searched for one of several runs."""
     searched = [run.name for run in planned if run.experiment.is_searched]
     if searched and len(planned) > 1:
@@ -33,41 +82,32 @@ def refuse_several_searches(planned: list[PlannedRun]) -> None:
         )
 
 
-def begin_run(run: PlannedRun, options: Options, progress: Progress) -> Path:
-    """Creates the results directory of a run, after a search for its load where none is named; returns it."""
-    progress.schedule.set_budget(options.within)
+def _completed(run: PlannedRun, options: Options, progress: Progress) -> PlannedRun:
+    """Returns the run with everything that its jar says, and with the requests that its service has where it names
+    none."""
     experiment = run.experiment
-    experiment.refuse_unmeasurable()
-    refuse_unanswerable(options, [experiment])
     if not options.cluster:
-        operating_system.refuse_other_than_linux()
+        experiment = complete(experiment)
         if resolve_service(experiment).agent:
             agent.find()
-    for remark in remarks(experiment):
-        progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
-    folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{run.name}"
-    # The blocks are measured in the same cluster, whatever context is the current one by then.
-    options = replace(options, cluster=options.cluster and options.cluster.with_context())
-    with _nothing_kept(folder):
-        if experiment.is_searched:
-            _create_searched(run, options, folder, progress)
-        else:
-            create_runs([run], options, run.name, folder)
-    return folder
+    if experiment.workload.is_empty:
+        experiment = with_found_requests(experiment, options, progress)
+    return replace(run, experiment=experiment)
 
 
-def _create_searched(run: PlannedRun, options: Options, folder: Path, progress: Progress) -> None:
-    """Searches the load, and creates the run with it in the time that is left of the call."""
-    experiment = run.experiment
-    prepared = prepare(experiment, options)
-    site = TargetSite.of_search(folder, prepared.cluster_ref, options, experiment.java_home)
+def _in_time_left(options: Options, planned: Sequence[PlannedRun], progress: Progress) -> Options:
+    """Returns the options with the time that each run has left of the call's."""
+    if options.within is None:
+        return options
+    return replace(options, within=progress.schedule.budget_left() / len(planned))
+
+
+def _search(experiment: Experiment, site: TargetSite, progress: Progress) -> Curve:
+    """Measures the curve by which the load of a run is chosen, and says what it shows."""
     curve = measure_curve(experiment, site, progress)
     for line in curve_sentences.lines(curve, experiment.variants):
         progress.console.print(line, highlight=False, soft_wrap=True)
-    if options.within is not None:
-        options = replace(options, within=progress.schedule.budget_left())
-    searched = replace(run, experiment=curve_to_load.with_load(experiment, curve))
-    create_searched_run(searched, options, Searched(folder, curve, prepared))
+    return curve
 
 
 @contextmanager

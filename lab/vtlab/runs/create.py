@@ -43,8 +43,8 @@ class _Call:
     curve: Curve | None
 
     def run_id(self, name: str) -> str:
-        """Names a run, or the folder of the call, by when the call began."""
-        return f"{self.started:%Y%m%dT%H%M%SZ}-{name}"
+        """Names a run by when the call began."""
+        return _named(self.started, name)
 
 
 @dataclass(frozen=True)
@@ -57,45 +57,56 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A search for the load of a run: its folder, its measurements and its settings."""
+class CallFolder:
+    """The folder of a call, and the curve by which the load of its run was chosen."""
 
-    folder: Path
-    curve: Curve
-    prepared: Prepared
+    path: Path
+    #: None where the experiment has its own load.
+    curve: Curve | None = None
 
 
-def create_runs(
-    planned: Sequence[planned_runs.PlannedRun], options: Options, label: str, folder: Path | None = None
-) -> Path:
-    """Creates the folder of a call with one results directory per run; returns it.
-
-    A single run's results directory is the folder itself. ``folder``: the folder, else it is named by ``label``.
-    """
+def create_runs(planned: Sequence[planned_runs.PlannedRun], options: Options, label: str) -> Path:
+    """Creates the folder of a call, named by ``label``, with one results directory per run; returns it."""
     for run in planned:
         run.experiment.refuse_unmeasurable()
     refuse_unanswerable(options, [run.experiment for run in planned])
     if not options.cluster:
         operating_system.refuse_other_than_linux()
-        train_sample([run.experiment for run in planned])
-    prepared = [prepare(run.experiment, options) for run in planned]
-    call = _call(planned, options)
-    folder = folder or options.root / call.run_id(label)
-    for run, run_prepared in zip(planned, prepared, strict=True):
-        run_folder = folder if len(planned) == 1 else folder / run.name
-        store.create(run_folder, _manifest(run, run_prepared, call))
+    prepared = prepare_runs(planned, options)
+    folder = options.root / folder_name(label)
+    store_runs(planned, prepared, options, CallFolder(folder))
     return folder
+
+
+def folder_name(label: str) -> str:
+    """Names the folder of a call that begins now."""
+    return _named(datetime.now(UTC), label)
+
+
+def _named(time: datetime, label: str) -> str:
+    return f"{time:%Y%m%dT%H%M%SZ}-{label}"
+
+
+def prepare_runs(planned: Sequence[planned_runs.PlannedRun], options: Options) -> list[Prepared]:
+    """Collects the facts of each run as ``prepare`` does, once the sample application is trained."""
+    if not options.cluster:
+        train_sample([run.experiment for run in planned])
+    return [prepare(run.experiment, options) for run in planned]
+
+
+def store_runs(
+    planned: Sequence[planned_runs.PlannedRun], prepared: Sequence[Prepared], options: Options, folder: CallFolder
+) -> None:
+    """Creates a results directory per run in the folder of their call. That of a single run is the folder itself."""
+    call = _call(planned, options, folder.curve)
+    for run, run_prepared in zip(planned, prepared, strict=True):
+        run_folder = folder.path if len(planned) == 1 else folder.path / run.name
+        store.create(run_folder, _manifest(run, run_prepared, call))
 
 
 def refuse_unanswerable(options: Options, experiments: Sequence[Experiment]) -> None:
     """Raises BadInput for an assertion that no run of the experiments could answer: to be asked before measuring."""
     asserts.refuse_unknown([asserts.parse(text) for text in options.asserts], experiments)
-
-
-def create_searched_run(run: planned_runs.PlannedRun, options: Options, searched: Searched) -> None:
-    """Creates the results directory of a run whose load was searched, in the folder of the search."""
-    call = _call([run], options, searched.curve)
-    store.create(searched.folder, _manifest(run, searched.prepared, call))
 
 
 def prepare(experiment: Experiment, options: Options) -> Prepared:
@@ -106,7 +117,7 @@ def prepare(experiment: Experiment, options: Options) -> Prepared:
     return Prepared(facts.collect(experiment, cluster_ref, not options.no_cpu_limit), cluster_ref)
 
 
-def _call(planned: Sequence[planned_runs.PlannedRun], options: Options, curve: Curve | None = None) -> _Call:
+def _call(planned: Sequence[planned_runs.PlannedRun], options: Options, curve: Curve | None) -> _Call:
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     return _Call(options, datetime.now(UTC), seed, _rule(planned, options), publication.load(), curve)
 

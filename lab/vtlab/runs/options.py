@@ -35,5 +35,7 @@ class Options:
     max_rejected: int | None = None
     #: The wanted half-width of the ratio's interval, of runs with looks.
     precision: float = stopping_rule.PRECISION
-    #: The seconds that each run with looks may take; None for any.
+    #: The seconds that each run with looks may take, with what the call does before its blocks; None for any.
     within: float | None = None
+    #: Whether vtlab asks the service for its requests where the call and its file name none.
+    finds_requests: bool = False

@@ -38,7 +38,7 @@ def private_environment(service: Service) -> dict[str, str]:
     if missing:
         raise PrerequisiteMissing(
             f"the service {service.name} needs {', '.join(missing)}, which vtlab's environment lacks",
-            "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
+            f"set it before the call: export {missing[0]}=VALUE, or write it into service.env_file",
         )
     given = _read_file(Path(service.directory, service.env_file)) if service.env_file else {}
     return given | {name: values[name] for name in service.env}

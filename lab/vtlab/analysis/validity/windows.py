@@ -43,7 +43,7 @@ def _enough(trial: Trial, experiment: Experiment) -> Value | None:
 
 
 def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Counts the rounds of a user in each window, where the experiment says nothing of them (``load.round``) and a
+    """Counts the rounds of a user in each window, where the experiment says nothing of them (``load.full.round``) and a
     request takes about as long as alone. Where it waits for others the service is busy throughout, and a part of a
     round counts right."""
     load = experiment.load
@@ -73,7 +73,7 @@ P99 = Check("answers for a p99", "machine", f">= {LEAST_FOR_P99:,}", sound_trial
 ROUNDS = Check(
     "rounds in a window",
     "machine",
-    f">= {LEAST_ROUNDS} of a user, without load.round and queues",
+    f">= {LEAST_ROUNDS} of a user, without load.full.round and queues",
     _whole_rounds,
     lambda value, _: value,
     LEAST_ROUNDS,
