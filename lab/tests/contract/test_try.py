@@ -119,7 +119,7 @@ def test_a_service_that_does_not_start_shows_the_end_of_its_log_however_long(tmp
 def test_a_service_on_a_port_of_its_own_is_named_with_the_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that does not heed SERVER_PORT is refused with the port on which it listens."""
     monkeypatch.setattr(process, "ELSEWHERE_WITHIN", 0.5)
-    with pytest.raises(PrerequisiteMissing, match=r"it listens on port \d+ .*which SERVER_PORT names"):
+    with pytest.raises(PrerequisiteMissing, match=r"it listens on port \d+ .*not on \d+ from SERVER_PORT"):
         started(tmp_path, STUB_ELSEWHERE="1")
 
 
