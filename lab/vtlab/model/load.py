@@ -142,7 +142,10 @@ class ShareLoad(_Strict):
     """Arrivals at a share of the throughput that full load shows."""
 
     share: Annotated[
-        float, Field(gt=0, le=1, description="share of the first variant's throughput under full load, first measured")
+        float,
+        Field(
+            gt=0, le=1, description="share of what the first variant serves under full load, fixed by the first block"
+        ),
     ] = TYPICAL_SHARE
 
 
@@ -205,7 +208,7 @@ class Load(_Strict):
         TypicalLoad,
         Field(
             description="arrivals at one rate for all variants, beside full load or alone: none, or the keys below."
-            " The default is none where full is none, or windows.wait_for_answers false"
+            " The default is six tenths of full load, and none where windows.wait_for_answers is false"
         ),
     ] = ShareLoad()
 
