@@ -76,7 +76,7 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
             assert trial.server["cpu_limit"] == 1
             assert 0 <= (trial.server["cpu_cores"] or 0) < 1
             assert 4 * 1024**2 < (trial.server["resident"] or 0) < 64 * 1024**2
-            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "jit_cpu", "core_wait"}
+            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "core_wait"}
             assert trial.server["in_flight_before"] == 0
             assert trial.machine["generator_cpu"] is not None
             assert trial.machine["generator_throttled"] is None, "k6 has no limit"
