@@ -26,7 +26,7 @@ from vtlab.host import cgroup, cgroup_hierarchies, ports
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.wait import wait_until
 from vtlab.model.records import Instance, Trial
-from vtlab.planning.load_call import LoadCall
+from vtlab.planning.load_call import LoadCall, TypicalCall
 from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalOptions, LocalTarget
@@ -149,6 +149,26 @@ def counted(client: Prometheus, variant: str, requests: int) -> float | None:
         count = client.measured(variant, 'sum(http_server_requests_seconds_count{$server,uri="/thread"})', client.now())
         if (count or 0) >= requests or time.monotonic() > end:
             return count
+
+
+def test_typical_load_and_probes_reach_each_variant(tmp_path: Path) -> None:
+    """A probe asks the management port of each variant beside full and typical load. Under typical load CPU is what the
+    kernel counts. A call can do without probes."""
+    run = RunFolder(tmp_path, stub(windows={"measure": "3s"}))
+    with run.target() as target:
+        block = target.start(run.planned, 1, 1)
+        trials = block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1)).trials
+        typical = TypicalCall(VARIANTS, rate=20, users=60, settle=1100, measure=3000)
+        phases = block.load(LoadCall(typical=typical)).typical
+        (without,) = block.load(LoadCall(trial_order=["platform"], with_probe=False)).trials
+    assert [(phase.variant, phase.rate, phase.failed) for phase in phases] == [(name, 20, {}) for name in VARIANTS]
+    for phase in (*trials, *phases):
+        probe = phase.probe
+        assert probe
+        assert (probe.sent + probe.skipped, probe.healthy + probe.unanswered) == (15, probe.sent)
+        assert probe.healthy > 0
+        assert (phase.server["cpu_cores"] or 0) > 0
+    assert without.probe is None
 
 
 def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path) -> None:
