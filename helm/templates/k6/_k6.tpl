@@ -11,6 +11,14 @@
 {{ include "lab.componentSelector" (list . "k6") }}
 {{- end }}
 
+{{/* Ingress rule from k6, for probes. */}}
+{{- define "lab.k6.ingress" -}}
+- from:
+    - podSelector:
+        matchLabels:
+          {{- include "lab.k6.selector" . | nindent 10 }}
+{{- end }}
+
 {{/* The CronJob of an experiment, of (list . experiment). */}}
 {{- define "lab.experiment.name" -}}
 {{- include "lab.name" . }}

@@ -20,6 +20,11 @@
 {{- printf "http://%s:8080" (include "lab.variant.name" .) }}
 {{- end }}
 
+{{/* What a probe asks, as the kubelet does. */}}
+{{- define "lab.variant.probe" -}}
+{{- printf "http://%s:8081/actuator/health/liveness" (include "lab.variant.name" .) }}
+{{- end }}
+
 {{- define "lab.variant.labels" -}}
 {{ include "lab.variants.labels" (index . 0) }}
 variant: {{ index . 1 }}
@@ -46,6 +51,16 @@ variant: {{ index . 1 }}
           {{- include "lab.variants.selector" . | nindent 10 }}
   ports:
     - {port: 8080, protocol: TCP}
+{{- end }}
+
+{{/* Egress rule to the variants, for probes. */}}
+{{- define "lab.variants.probeEgress" -}}
+- to:
+    - podSelector:
+        matchLabels:
+          {{- include "lab.variants.selector" . | nindent 10 }}
+  ports:
+    - {port: 8081, protocol: TCP}
 {{- end }}
 
 {{/* Ingress rule from the pods that send requests to variants. */}}

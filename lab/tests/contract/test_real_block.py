@@ -128,7 +128,7 @@ def test_figures_are_those_of_what_was_scraped(measured: Measured, variant: str)
         assert value
         return value
 
-    assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "jit_cpu", "core_wait"}
+    assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "core_wait"}
     assert trial.server["cpu_limit"] == 1
     assert (trial.server["cpu_cores"] or 0) > 0
     assert trial.server["server_throughput"] == pytest.approx(rate("count"))

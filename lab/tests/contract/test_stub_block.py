@@ -25,8 +25,8 @@ from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMiss
 from vtlab.host import cgroup, cgroup_hierarchies, ports
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.wait import wait_until
-from vtlab.model.records import Trial
-from vtlab.planning.load_call import LoadCall
+from vtlab.model.records import Instance, Trial
+from vtlab.planning.load_call import LoadCall, TypicalCall
 from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalOptions, LocalTarget
@@ -76,7 +76,7 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
             assert trial.server["cpu_limit"] == 1
             assert 0 <= (trial.server["cpu_cores"] or 0) < 1
             assert 4 * 1024**2 < (trial.server["resident"] or 0) < 64 * 1024**2
-            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "jit_cpu", "core_wait"}
+            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "core_wait"}
             assert trial.server["in_flight_before"] == 0
             assert trial.machine["generator_cpu"] is not None
             assert trial.machine["generator_throttled"] is None, "k6 has no limit"
@@ -84,7 +84,12 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         assert {variant: set(metrics) for variant, metrics in series.items()} == {
             key: set(REPORT_SERIES) for key in VARIANTS
         }
-        assert block.check_instances() == block.instances, "alive, no OOM kill"
+        checked = block.check_instances()
+        assert as_started(checked) == block.instances, "alive, no OOM kill"
+        for instance in checked:
+            largest = max(trial.server["resident"] or 0 for trial in phases if trial.variant == instance.variant)
+            # The kernel counts in batches.
+            assert (instance.resident_peak or 0) > 0.9 * largest
         run.look()
         groups = set(run.cgroups)
         assert groups
@@ -146,6 +151,26 @@ def counted(client: Prometheus, variant: str, requests: int) -> float | None:
             return count
 
 
+def test_typical_load_and_probes_reach_each_variant(tmp_path: Path) -> None:
+    """A probe asks the management port of each variant beside full and typical load. Under typical load CPU is what the
+    kernel counts. A call can do without probes."""
+    run = RunFolder(tmp_path, stub(windows={"measure": "3s"}))
+    with run.target() as target:
+        block = target.start(run.planned, 1, 1)
+        trials = block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1)).trials
+        typical = TypicalCall(VARIANTS, rate=20, users=60, settle=1100, measure=3000)
+        phases = block.load(LoadCall(typical=typical)).typical
+        (without,) = block.load(LoadCall(trial_order=["platform"], with_probe=False)).trials
+    assert [(phase.variant, phase.rate, phase.failed) for phase in phases] == [(name, 20, {}) for name in VARIANTS]
+    for phase in (*trials, *phases):
+        probe = phase.probe
+        assert probe
+        assert (probe.sent + probe.skipped, probe.healthy + probe.unanswered) == (15, probe.sent)
+        assert probe.healthy > 0
+        assert (phase.server["cpu_cores"] or 0) > 0
+    assert without.probe is None
+
+
 def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path) -> None:
     """Without a drain the requests that a variant's last trial leaves unanswered are given up, and the variant ends."""
     # Ten users who wait for one thread have an answer every 4 s.
@@ -167,8 +192,15 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
             client.await_scrape("virtual", client.now(), within=60)
         (second,) = block.trial_without_drain("virtual", 2).trials
         assert (first.position, second.position, second.server["in_flight_before"]) == (1, 2, 0)
-        assert block.check_instances() == block.instances, "as they were when their part was over"
+        checked = block.check_instances()
+        assert as_started(checked) == block.instances, "as they were when their part was over"
+        assert all(instance.resident_peak for instance in checked)
     run.nothing_left(*SERVICES, "k6", "prometheus")
+
+
+def as_started(instances: Sequence[Instance]) -> list[Instance]:
+    """Returns the instances without what is known only at the end."""
+    return [instance.model_copy(update={"resident_peak": None}) for instance in instances]
 
 
 def load(block: LocalBlock) -> None:

@@ -67,7 +67,7 @@ def test_a_metric_or_a_scope_that_there_is_not_is_refused() -> None:
 
 def test_a_figure_that_no_metric_is_called_never_passes_for_a_value() -> None:
     """For mypy, too: the keys are literals."""
-    of_harness = {"in_flight_before", "jit_cpu", "core_wait"}
+    of_harness = {"in_flight_before", "core_wait"}
     assert {*WINDOW_METRICS, *of_harness} == {name for part in get_args(ServerFigure) for name in names(part)}
     for figures in ({"server": {"cpu_coers": 1.0}}, {"machine": {"idle": 1.0}}):
         with pytest.raises(ValueError, match="literal_error"):

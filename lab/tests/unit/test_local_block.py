@@ -17,14 +17,17 @@ from tests.support import recorded
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.k6.call import Call
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Diagnosis, Trial
-from vtlab.planning.load_call import AS_PLANNED, CallPacing, LightLoad, LoadCall
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LightLoad, LoadCall, TypicalCall
+from vtlab.targets.local import block as block_module
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
 from vtlab.targets.local.block import LocalBlock, LocalStart
 from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.preflight import Preflight
 
+TYPICAL = TypicalCall(["virtual", "platform"], 30, 60, 1100, 15_000)
 DIAGNOSIS = Diagnosis(dumps=1, threads=0, places=[], idle=None)
 
 
@@ -37,17 +40,31 @@ class OfAVariant:
         identity = SimpleNamespace(alive=lambda: False)
         self.pins = False
         self.url = f"http://localhost/{variant}"
+        self.probe_url = f"{self.url}/alive"
         self.process = SimpleNamespace(pid=variant, identity=identity, stop=lambda grace: None)
 
     def oom_kills(self) -> int:
         return 0
 
 
+class Same:
+    """The identity of a process that runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def alive(self) -> bool:
+        return True
+
+
 def of_two(folder: Path) -> LocalBlock:
     """A block in which both variants run."""
     run = recorded.run(blocks=1)
     variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
-    site: Any = SimpleNamespace(folder=folder, run_id="r")
+    site: Any = SimpleNamespace(folder=folder, run_id="r", preflight=Preflight())
     return LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
 
 
@@ -108,16 +125,88 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
 
     def run_calls(calls: Sequence[Call]) -> Any:
         made.extend(calls)
-        return SimpleNamespace(light=[])
+        return SimpleNamespace(typical=[], light=[])
 
     monkeypatch.setattr(block, "_run", run_calls)
     block.load(LoadCall(single_user_phase="6s", is_at_once=True))
     light = LightLoad({"platform": (0.0, 2.0), "virtual": (0.0, 8.0)})
     block.load(LoadCall(light_load=light, is_at_once=True))
-    assert [list(call.targets) for call in made] == [["platform"], ["virtual"]] * 2
-    assert [call.variables["SINGLE"] for call in made] == ["6s", "6s", "0s", "0s"]
-    assert [json.loads(call.variables["LIGHT"]) for call in made[2:]] == [{"platform": [0, 2]}, {"virtual": [0, 8]}]
+    block.load(LoadCall(typical=TYPICAL, is_at_once=True))
+    assert [list(call.targets) for call in made] == [["platform"], ["virtual"]] * 2 + [["virtual"], ["platform"]]
+    assert [call.variables["SINGLE"] for call in made] == ["6s", "6s"] + 4 * ["0s"]
+    assert [json.loads(call.variables["LIGHT"]) for call in made[2:4]] == [{"platform": [0, 2]}, {"virtual": [0, 8]}]
+    assert [call.variables["TYPICAL"] for call in made] == ["", "", "", "", "virtual", "platform"]
     assert len({call.document for call in made[:2]}) == 2, "neither overwrites the other's"
+
+
+def test_a_call_has_the_probes_of_the_variants_that_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = of_two(tmp_path)
+    block.__dict__["_workload"] = SimpleNamespace(script=tmp_path / "block.ts", private=None)
+    made: list[Call] = []
+
+    def run_calls(calls: Sequence[Call]) -> Any:
+        made.extend(calls)
+        return SimpleNamespace(trials=recorded.block().trials, typical=[], light=[])
+
+    def diagnose(running: Iterable[Any], _: Path, trial: Callable[[str], Trial], __: object) -> dict[str, Diagnosis]:
+        for variant in running:
+            trial(variant.variant)
+        return {}
+
+    monkeypatch.setattr(block, "_run", run_calls)
+    monkeypatch.setattr(dumps, "diagnose", diagnose)
+    block.load(LoadCall(trial_order=["platform", "virtual"]))
+    block.load(LoadCall(typical=TYPICAL, is_at_once=True))
+    block.drop("platform")
+    block.load(LoadCall(trial_order=["virtual"]))
+    urls = {name: f"http://localhost/{name}/alive" for name in ("platform", "virtual")}
+    of_virtual = {"virtual": urls["virtual"]}
+    probes = [json.loads(call.variables["PROBES"]) for call in made]
+    assert probes == [urls, of_virtual, {"platform": urls["platform"]}, of_virtual]
+
+    made.clear()
+    block.load(LoadCall(warmup_cycles=1))
+    block.load(LoadCall(trial_order=["virtual"], with_probe=False))
+    block.diagnose({"virtual": AS_PLANNED})
+    assert [call.variables["PROBES"] for call in made] == ["none"] * 3
+
+
+def test_typical_load_has_the_cpu_of_the_kernel_and_what_comes_between_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = of_two(tmp_path)
+    said: list[str] = []
+    phases = {trial.variant: trial.model_copy(update={"phase": "typical"}) for trial in recorded.block().trials}
+
+    def load(variables: Mapping[str, str]) -> K6Document:
+        said.append(f"load {variables['ORDER']}{variables['TYPICAL']}")
+        nothing: dict[str, list[Trial]] = {"warmup": [], "single": [], "trials": [], "light": []}
+        described = {"version": 2, "experiment": "e", "run_id": "r", "block": 1, "order": [], "agreed": True}
+        return K6Document.model_validate({**described, **nothing, "typical": [phases[variables["TYPICAL"]]]})
+
+    monkeypatch.setattr(block, "experiment", block.experiment.model_copy(update={"reset": "POST /reset"}))
+    monkeypatch.setattr(block, "_load", load)
+    monkeypatch.setattr(block, "_reset", lambda variant: said.append(f"reset {variant}"))
+    monkeypatch.setattr(block, "_usage", lambda *_: {"cpu_cores": 0.125})
+    document = block.load(LoadCall(typical=TYPICAL))
+    assert said == ["reset virtual", "load virtual", "reset platform", "load platform"]
+    assert [phase.variant for phase in document.typical] == ["virtual", "platform"]
+    assert [phase.server["cpu_cores"] for phase in document.typical] == [0.125, 0.125]
+
+
+def test_the_largest_resident_memory_is_that_of_the_jvm_when_its_part_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = of_two(tmp_path)
+    for instance, variant in zip(block.instances, block.variants, strict=True):
+        monkeypatch.setattr(variant.process, "identity", Same(instance.identity))
+    peaks = {"platform": 5e8, "virtual": 3e8}
+    monkeypatch.setattr(block_module.usage, "resident_peak", lambda pid: peaks[pid])
+    block.drop("platform")
+    peaks |= {"platform": 9e9, "virtual": 4e8}
+    assert [instance.resident_peak for instance in block.check_instances()] == [5e8, 4e8]
+    monkeypatch.setattr(block.variants[1].process, "identity", Same("another"))
+    assert block.check_instances()[1].resident_peak is None, "another process"
 
 
 def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

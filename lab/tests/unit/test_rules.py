@@ -149,3 +149,51 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     file.write_text(json.dumps(case), encoding="utf-8")
     assert "SUCCESS" in promtool("test", "rules", file)
+
+
+def test_typical_load_and_probes_are_seen_apart_from_the_trials(tmp_path: Path) -> None:
+    """What the dashboards ask of them: latency in windows of typical load alone, the longest probe, and the share of
+    those over 1 s."""
+
+    def tagged(phase: str, more: str = "") -> str:
+        return f'variant="virtual",testid="r",experiment="e",block="1",trial="{phase[0]}1",phase="{phase}"{more}'
+
+    of_typical, of_trial = tagged("typical"), tagged("measure")
+    #: From 10 s to 20 s the trial, with answers of 4 s to 8 s; from 30 s to 40 s typical load, of 0.5 s to 1 s.
+    series = [
+        {"series": f"k6_trial_window_start{{{of_trial}}}", "values": "_x10 10000 _x200"},
+        {"series": f"k6_trial_window_end{{{of_trial}}}", "values": "_x10 20000 _x200"},
+        {"series": f"k6_trial_window_start{{{of_typical}}}", "values": "_x30 30000 _x200"},
+        {"series": f"k6_trial_window_end{{{of_typical}}}", "values": "_x30 40000 _x200"},
+    ]
+    for labels, start, bucket in ((of_trial, 10, 3), (of_typical, 30, 0)):
+        grows = " ".join(histogram(20 * n, 0, bucket) for n in range(11))
+        series.append({"series": f"k6_trial_latency_seconds{{{labels}}}", "values": f"_x{start} {grows} _x200"})
+    # Five probes a second from the ramp on: one of 2 s to 4 s, four of up to 1 s.
+    probes = "{{schema:0 sum:0 count:5 offset:0 buckets:[4 0 1]}}"
+    of_probe = tagged("typical", ',port="other"')
+    series.append({"series": f"k6_trial_probe_seconds{{{of_probe}}}", "values": f"_x29 {probes}+{probes}x12"})
+
+    def expect(name: str, at: str, macro: str = "in_typical_windows", **samples: float) -> dict[str, object]:
+        selector = 'variant="virtual"'
+        query = metrics.render(f"${macro}", server=selector, client=f'{selector},testid="r"', range="100s", of=name)
+        expected = [{"labels": '{variant="virtual"}', "value": value} for value in samples.values()]
+        return {"expr": f"round(100 * ({query}))", "eval_time": at, "exp_samples": expected}
+
+    tests = [
+        expect("latency_typical_p50", "18s"),
+        expect("latency_p50", "18s", "in_windows", value=566),
+        expect("latency_typical_p50", "38s", value=71),
+        expect("latency_typical_p95", "38s", value=97),
+        expect("latency_typical_p50", "45s"),
+        expect("probe_longest", "38s", value=400),
+        expect("probe_slow_ratio", "38s", value=20),
+    ]
+    case = {
+        "rule_files": [str(FILE)],
+        "evaluation_interval": "1s",
+        "tests": [{"interval": "1s", "input_series": series, "promql_expr_test": tests}],
+    }
+    file = tmp_path / "typical.json"
+    file.write_text(json.dumps(case), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", file)

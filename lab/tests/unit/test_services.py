@@ -16,7 +16,7 @@ from vtlab.host import tools
 from vtlab.host.process_ledger import Ledger
 from vtlab.model import experiment_files
 from vtlab.model.service import Service
-from vtlab.services import builds, process, sample
+from vtlab.services import builds, probe, process, sample
 from vtlab.services.resolve import resolve_service
 
 SAMPLE = sample.service()
@@ -216,6 +216,33 @@ def test_each_variant_of_a_foreign_service_starts_in_an_empty_folder(tmp_path: P
     assert again == folders["virtual"]
     assert [list(folder.iterdir()) for folder in (again,) if folder] == [[]]
     assert (command.folder("virtual"), sample_.folder("virtual")) == (Path(command.service.directory), None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "url"),
+    [
+        ({}, "http://127.0.0.1:5/actuator/health/liveness"),
+        ({"liveness": "/alive"}, "http://127.0.0.1:5/alive"),
+        ({"management_port": 8081}, "http://127.0.0.1:6/actuator/health/liveness"),
+        ({"management_port": 8081, "liveness": "/alive"}, "http://127.0.0.1:6/alive"),
+        # Its last port is the agent's.
+        ({"command": None, "jar": "a.jar", "agent": True}, "http://127.0.0.1:5/actuator/health/liveness"),
+    ],
+)
+def test_a_probe_asks_where_the_liveness_endpoint_is(changes: dict[str, Any], url: str, tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger:
+        variant = process.VariantProcess("virtual", launch(tmp_path, ledger, **changes), None)
+        variant.server.ports = (5, 6)
+        assert variant.probe_url == url
+        variant.is_tls = True
+        # A management port of its own has its own TLS, which vtlab does not expect there.
+        is_other = "management_port" in changes
+        assert variant.probe_url == (url if is_other else url.replace("http:", "https:"))
+
+
+def test_the_sample_is_probed_on_its_management_port() -> None:
+    url = probe.url(SAMPLE, "http://lab-virtual:8080", "http://lab-virtual:8081")
+    assert url == "http://lab-virtual:8081/actuator/health/liveness"
 
 
 def test_a_service_whose_probes_are_on_its_own_port_is_told_of_no_other() -> None:

@@ -63,7 +63,7 @@ def test_what_a_jar_has_decides_meters_and_readiness(tmp_path: Path) -> None:
         ["jvm", "process", "cgroup", "jetty"],
         "/actuator/health/liveness",
     )
-    assert plain.settings == {}
+    assert (plain.settings, plain.liveness) == ({}, None)
     assert jetty.settings == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
     for service in (plain, jetty):
         assert (service.agent, service.directory, service.jar_path) == (
@@ -473,7 +473,9 @@ def test_what_a_file_says_of_a_jar_is_not_replaced_by_what_the_jar_says(tmp_path
     companions = {"database": {"DB": "{url}"}}
     mine = completed(jar, ["database"], readiness="/up", metrics="/m", meters=["jvm"], companions=companions)
     assert (mine.agent, mine.readiness, mine.metrics, mine.meters) == (True, "/up", "/m", ["jvm"])
-    assert (mine.settings, mine.companions) == ({}, companions)
+    assert (mine.liveness, mine.companions) == ("/actuator/health/liveness", companions)
+    assert mine.settings == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}, "for the probe"
+    assert completed(jar, readiness="/up", liveness="/alive").settings == {}
     probed = completed(jar, settings={"A": "b"})
     assert probed.settings == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true", "A": "b"}
     again = completed(jar, **probed.model_dump(exclude={"jar", "directory"}, exclude_none=True))
@@ -508,4 +510,4 @@ def test_readiness_is_asked_where_the_jars_settings_put_it(settings: dict[str, s
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
     jar = jars.service(tmp_path / "shop.jar", actuator, files={"application.properties": text})
-    assert completed(jar).readiness == path
+    assert completed(jar).readiness == completed(jar).liveness == path

@@ -12,7 +12,7 @@ from vtlab.host import machine
 from vtlab.host.cgroup import Cgroup
 from vtlab.host.cgroup_hierarchies import CpuStat
 from vtlab.host.machine import Sample
-from vtlab.host.usage import Reader, ServiceUsage
+from vtlab.host.usage import Reader, ServiceUsage, resident_peak
 
 TICK, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
@@ -87,6 +87,15 @@ def test_this_process_is_read() -> None:
     assert reading.resident > 1024**2
     assert reading.core_wait == 0, "it begins to count"
     assert reading.jit_cpu is None, "this is no JVM"
+
+
+def test_the_largest_resident_memory_of_a_process(proc: Path) -> None:
+    (proc / "7" / "status").write_text("Name:\tjava\nVmHWM:\t    3072 kB\nVmRSS:\t    2048 kB\n", encoding="utf-8")
+    assert resident_peak(7, proc) == 3 * 1024**2
+    (proc / "7" / "status").write_text("Name:\tjava\nState:\tZ (zombie)\n", encoding="utf-8")
+    assert resident_peak(7, proc) is None, "it has ended"
+    assert resident_peak(8, proc) is None
+    assert (resident_peak(os.getpid()) or 0) > 1024**2
 
 
 def sample(at: int, **services: ServiceUsage) -> Sample:

@@ -29,6 +29,18 @@ class ServiceUsage:
     core_wait: float | None = None
 
 
+def resident_peak(pid: int, proc: Path = Path("/proc")) -> float | None:
+    """Returns the largest resident memory of a process since it started, in bytes; None once it is gone, and where
+    there is no ``/proc``."""
+    try:
+        lines = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    # A process that has ended and is not yet waited for has no memory.
+    sizes = (line.split() for line in lines if line.startswith("VmHWM:"))
+    return next((1024.0 * int(words[1]) for words in sizes), None)
+
+
 class Reader:
     """A reader of the usage of a process in its own control group. Figures of threads count from its first reading."""
 

@@ -22,6 +22,7 @@ MetricName = Literal[
     "queue_time",
     "in_flight",
     "cpu_cores",
+    "jit_cpu",
     "cpu_limit",
     "cpu_per_request",
     "throttled_periods",

@@ -21,9 +21,9 @@ VERSION: Literal[3] = 3
 ALL_VARIANTS = "the variants"
 
 #: What the server's side of a trial is made of.
-#: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a
-#: thread of the server stood ready without a core, outside the periods in which the quota throttled it.
-ServerFigure = MetricName | Literal["in_flight_before", "jit_cpu", "core_wait"]
+#: ``core_wait``: seconds per second that a thread of the server stood ready without a core, outside the periods in
+#: which the quota throttled it.
+ServerFigure = MetricName | Literal["in_flight_before", "core_wait"]
 #: What the machine's and the load generator's side is made of. ``steal``: share of the cores' time that the hypervisor
 #: gave to others.
 MachineFigure = Literal["idle_cores", "generator_cpu", "generator_wait", "generator_throttled", "steal"]

@@ -16,7 +16,7 @@ Window = Callable[[int, int], dict[MachineFigure, float | None]]
 #: A service's usage between two times (epoch ms), as measured from outside.
 Usage = Callable[[int, int], Mapping[ServerFigure, float | None]]
 
-#: Figures that only vtlab measures.
+#: Figures of threads, which vtlab measures itself, of any service: the agent's JIT time is for pods.
 _THREAD_FIGURES: tuple[ServerFigure, ...] = ("jit_cpu", "core_wait")
 #: Figures that vtlab measures where the service lacks these meters.
 _FIGURES: dict[Meters, tuple[ServerFigure, ...]] = {

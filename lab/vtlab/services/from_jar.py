@@ -44,9 +44,11 @@ def completed(service: Service, needs: Sequence[Need], java: Java | None) -> Ser
         "metrics": agent.PAGE,
         "meters": meters(inspected),
     }
+    if inspected.actuator:
+        found["liveness"] = actuator_path(inspected) + _HEALTH
     found = {key: value for key, value in found.items() if key not in service.model_fields_set}
     found["jvm_flags"] = [*service.jvm_flags, *out_of_memory_flags(service.jvm_flags)]
-    if inspected.actuator and "readiness" in found:
+    if inspected.actuator and found.keys() & {"readiness", "liveness"}:
         found["settings"] = {**_HAS_HEALTH, **service.settings}
     if "database" in needs and "database" not in service.companions:
         found["companions"] = {**service.companions, "database": database_environment(jar)}

@@ -21,7 +21,7 @@ from vtlab.host.tools import Java, clean_environment
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.services import processors
+from vtlab.services import probe, processors
 from vtlab.services.environment import variant_environment
 
 #: Seconds until a variant must be ready; a service of the reader's own may load much first.
@@ -209,6 +209,14 @@ class VariantProcess:
     def metrics_address(self) -> str:
         """Host and port that Prometheus scrapes."""
         return f"{ports.HOST}:{self.server.ports[-1]}"
+
+    @property
+    def probe_url(self) -> str:
+        """Address that the probe asks."""
+        service = self.launch.service
+        # The last port of a service with the agent is the agent's: its management is on the port of its requests.
+        has_management = service.management_port is not None and not service.agent
+        return probe.url(service, self.url, f"http://{self.metrics_address}" if has_management else None)
 
     def end(self) -> str | None:
         """Describes how it ended, in words that complete "it fails: …"; None while it runs."""

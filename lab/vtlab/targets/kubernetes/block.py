@@ -21,6 +21,7 @@ from vtlab.model.service import Service
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.prometheus.annotate import annotate
 from vtlab.prometheus.queries import Prometheus
+from vtlab.services import probe
 from vtlab.targets.kubernetes import job, warm_up_cpu
 from vtlab.targets.kubernetes.api import labels, pods, watch
 from vtlab.targets.kubernetes.api.types import Json
@@ -121,14 +122,16 @@ class KubernetesBlock:
         to the end is gone or was evicted: its service is not the cause."""
         cluster = self._site.cluster
         present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("variant"))}
-        checked = []
+        checked, now = [], self._site.client.now()
         for instance in self.instances:
             pod = present.get(instance.identity)
             trouble = pods.trouble(pod) if pod else pods.Trouble("is gone")
             alive = trouble is None
             if trouble and not trouble.failure and instance.variant in self._loaded:
                 raise BlockFault(f"{instance.variant}: its pod {trouble.text}")
-            checked.append(instance.model_copy(update={"alive": alive, "oom_kills": pods.oom_kills(pod) if pod else 0}))
+            peak = self._site.client.measured(instance.variant, "$resident_peak", now)
+            kills = pods.oom_kills(pod) if pod else 0
+            checked.append(instance.model_copy(update={"alive": alive, "oom_kills": kills, "resident_peak": peak}))
         return checked
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
@@ -165,10 +168,22 @@ class KubernetesBlock:
         release_ = self._site.cluster.release
         return {name: f"http://{release_.deployment(name)}:{self.start.service.port}" for name in self._loaded}
 
+    @property
+    def _probes(self) -> dict[str, str]:
+        """What the probe asks the variants that get load."""
+        copies, service = self._site.copies, self.start.service
+        if copies:
+            return {name: copies.probe_url(name) for name in self._loaded}
+        release_, port = self._site.cluster.release, service.management_port
+        return {
+            name: probe.url(service, base, f"http://{release_.deployment(name)}:{port}" if port else None)
+            for name, base in self._urls.items()
+        }
+
     def _load(self, variables: Mapping[str, str]) -> K6Document:
         site = self._site
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
-        k6, log = self._run(variables, site.preflight.origin)
+        k6, log = self._run({"PROBES": json.dumps(self._probes), **variables}, site.preflight.origin)
         _refuse_failed(pods.exit_code(k6, labels.K6_CONTAINER), log)
         document = job.document(log)
         samples = job.samples(log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import signal
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from vtlab import shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
-from vtlab.host import machine, tools
+from vtlab.host import machine, tools, usage
 from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
@@ -138,24 +139,22 @@ class LocalBlock:
         """Runs k6 once, or once for each variant. BlockFault when k6 fails, or, stopping k6, when what the variants
         need or Prometheus dies; VariantFailed when a variant does.
 
-        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
-        too, and CPU is what the kernel counts, as it is of the levels of a search.
+        Fills ``server`` and ``machine`` of every record. Of typical and light load, and of the levels of a search, CPU
+        is what the kernel counts. Under light load the shortest pins of JDKs before 24 count, too.
         """
-        if self.experiment.reset and call.trial_order:
-            return self._load_apart(call)
-        light = call.light_load
-        parts = self._parts(call) if call.is_at_once else {None: call}
-        calls = [self._call(phase_variables(part), only=name) for name, part in parts.items()]
-        if light is None:
-            document = self._run(calls)
-            if call.pacing.users:
-                self._count_cpu(document.trials)
-            return document
-        pinning = [variant for name in light.rates if (variant := self._process_of(name)).pins]
-        with short_pins.counted(pinning):
-            document = self._run(calls)
-        self._count_cpu(document.light)
+        light_variants = call.light_load.rates if call.light_load else ()
+        with short_pins.counted([variant for name in light_variants if (variant := self._process_of(name)).pins]):
+            document = self._run_phases(call)
+        levels = document.trials if call.pacing.users else []
+        self._count_cpu([*levels, *document.typical, *document.light])
         return document
+
+    def _run_phases(self, call: LoadCall) -> K6Document:
+        """Runs k6 as often as the phases of a call need it. Errors are those of ``load``."""
+        if self.experiment.reset and (call.trial_order or call.typical):
+            return self._load_apart(call)
+        parts = self._parts(call) if call.is_at_once else {None: call}
+        return self._run([self._call(phase_variables(part), only=name) for name, part in parts.items()])
 
     def _count_cpu(self, phases: Sequence[Trial]) -> None:
         """Fills in the CPU as the kernel counts it: a window of a second lies between two scrapes."""
@@ -164,7 +163,9 @@ class LocalBlock:
 
     def _parts(self, call: LoadCall) -> dict[str | None, LoadCall]:
         """Returns the part of a call for each variant that runs."""
-        light = call.light_load
+        light, typical = call.light_load, call.typical
+        if typical:
+            return {name: replace(call, typical=replace(typical, order=[name])) for name in typical.order}
         if light is None:
             return dict.fromkeys([variant.variant for variant in self._running()], call)
         return {
@@ -172,10 +173,12 @@ class LocalBlock:
         }
 
     def _load_apart(self, call: LoadCall) -> K6Document:
-        """Runs k6 once for each trial, and before each what the experiment wants done between trials."""
+        """Runs k6 once for each trial and each phase of typical load, and before each what the experiment wants done
+        between trials."""
         documents = []
         if call.cycles or call.single_user_phase:
-            documents.append(self._load(phase_variables(replace(call, trial_order=[], wait_for_answers=True))))
+            first = replace(call, trial_order=[], typical=None, wait_for_answers=True)
+            documents.append(self._load(phase_variables(first)))
         levels: list[tuple[int, ...]] = [(users,) for users in call.pacing.users] or [()]
         trials = [
             (variant, users)
@@ -184,8 +187,15 @@ class LocalBlock:
         ]
         for position, (variant, users) in enumerate(trials, 1):
             self._reset(variant)
-            trial = LoadCall(trial_order=[variant], first_position=position, pacing=replace(call.pacing, users=users))
-            documents.append(self._load(phase_variables(trial)))
+            pacing = replace(call.pacing, users=users)
+            part = LoadCall(trial_order=[variant], first_position=position, with_probe=call.with_probe, pacing=pacing)
+            documents.append(self._load(phase_variables(part)))
+        if typical := call.typical:
+            for variant in typical.order:
+                self._reset(variant)
+                alone = replace(typical, order=[variant])
+                part = LoadCall(typical=alone, with_probe=call.with_probe, pacing=call.pacing)
+                documents.append(self._load(phase_variables(part)))
         return k6.joined(documents)
 
     def _reset(self, variant: str) -> None:
@@ -219,8 +229,8 @@ class LocalBlock:
 
         def trial(name: str) -> Trial:
             try:
-                variables = phase_variables(LoadCall(trial_order=[name], pacing=pacings[name]))
-                return self._load(variables, f"{self._site.run_id}_diagnosis").trials[0]
+                call = LoadCall(trial_order=[name], with_probe=False, pacing=pacings[name])
+                return self._load(phase_variables(call), f"{self._site.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
@@ -317,11 +327,13 @@ class LocalBlock:
         its number."""
         site = self._site
         name = name or "-".join([str(len(self._samplers) + 1), *([only] if only else [])])
+        loaded = [variant for variant in self._running() if only in (None, variant.variant)]
+        probes = {variant.variant: variant.probe_url for variant in loaded}
         return k6.Call(
             script=self._workload.script,
             experiment=site.folder / normalised.PLAN,
-            targets={v.variant: v.url for v in self._running() if only in (None, v.variant)},
-            variables=variables,
+            targets={variant.variant: variant.url for variant in loaded},
+            variables={"PROBES": json.dumps(probes, separators=(",", ":")), **variables},
             run_id=run_id or site.run_id,
             block=self.start.number,
             document=self._work / f"{self.start.number}-{self.start.attempt}-{name}.json",
@@ -404,7 +416,11 @@ class LocalBlock:
     def _checked(self, instance: Instance) -> Instance:
         variant = self._process_of(instance.variant)
         same = str(variant.process.identity) == instance.identity
-        update = {"alive": same and variant.process.identity.alive(), "oom_kills": variant.oom_kills()}
+        update = {
+            "alive": same and variant.process.identity.alive(),
+            "oom_kills": variant.oom_kills(),
+            "resident_peak": usage.resident_peak(variant.process.pid) if same else None,
+        }
         return instance.model_copy(update=update)
 
     def _process_of(self, name: str) -> VariantProcess:

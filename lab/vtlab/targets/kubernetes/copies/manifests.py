@@ -17,7 +17,7 @@ from vtlab.targets.kubernetes.copies.original import Original, containers
 
 _VOLUME = pods.AGENT
 #: Names of the ports of a copy's Service.
-HTTP, AGENT = "http", "vtlab-agent"
+HTTP, AGENT, PROBE = "http", "vtlab-agent", "probe"
 #: Cores that a copy requests, at most: the limit is what is compared.
 _RESERVED = 0.1
 #: Seconds that a copy may take to end: all its requests are answered by then, and the next block waits for it.
@@ -69,6 +69,8 @@ def deployment(variant: CopiedVariant, metadata: Json, annotations: Mapping[str,
 def service(original: Original, metadata: Json) -> Json:
     """Returns the Service of a variant. Its pod gets requests also while load delays its readiness probe."""
     ports = [(HTTP, original.service.port, original.port), (AGENT, original.agent_port, original.agent_port)]
+    if original.liveness.port != original.port:
+        ports.append((PROBE, original.probe_port, original.liveness.port))
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -38,29 +38,34 @@ def _admitting(rule: Json, original: Mapping[str, str], labels: Mapping[str, str
     return {**rule, "from": ours} if ours else None
 
 
-def for_copies(labels: Mapping[str, str], k6: Mapping[str, str], port: int, agent_port: int, monitoring: str) -> Json:
-    """Returns the spec that admits k6's requests, and scrapes of the agent from a namespace."""
+def for_copies(
+    labels: Mapping[str, str], k6: Mapping[str, str], ports: Sequence[int], agent_port: int, monitoring: str
+) -> Json:
+    """Returns the spec that admits k6's requests and probes at these ports, and scrapes of the agent from a
+    namespace."""
     monitoring_peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": monitoring}}}
     return {
         "name": "variants",
         "podSelector": {"matchLabels": dict(labels)},
         "policyTypes": ["Ingress"],
         "ingress": [
-            {"from": [{"podSelector": {"matchLabels": dict(k6)}}], "ports": [_tcp(port)]},
+            {"from": [{"podSelector": {"matchLabels": dict(k6)}}], "ports": [*map(_tcp, ports)]},
             {"from": [monitoring_peer], "ports": [_tcp(agent_port)]},
         ],
     }
 
 
-def for_k6(labels: Mapping[str, str], k6: Mapping[str, str], port: int, monitoring: str, prometheus: int) -> Json:
-    """Returns the spec that lets k6 out: to the copies, to DNS, and to Prometheus."""
+def for_k6(
+    labels: Mapping[str, str], k6: Mapping[str, str], ports: Sequence[int], monitoring: str, prometheus: int
+) -> Json:
+    """Returns the spec that lets k6 out: to these ports of the copies, to DNS, and to Prometheus."""
     monitoring_peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": monitoring}}}
     return {
         "name": "k6",
         "podSelector": {"matchLabels": dict(k6)},
         "policyTypes": ["Ingress", "Egress"],
         "egress": [
-            {"to": [{"podSelector": {"matchLabels": dict(labels)}}], "ports": [_tcp(port)]},
+            {"to": [{"podSelector": {"matchLabels": dict(labels)}}], "ports": [*map(_tcp, ports)]},
             {"ports": [{"port": 53, "protocol": "UDP"}, _tcp(53)]},
             {"to": [monitoring_peer], "ports": [_tcp(prometheus)]},
         ],

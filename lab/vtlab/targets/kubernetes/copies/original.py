@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from vtlab.errors import BadInput
 from vtlab.model.service import Service
 from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.copies import liveness as liveness_probe
+from vtlab.targets.kubernetes.copies.liveness import Liveness
 
 #: Ports for the agent: the first that the pod does not use.
 _AGENT_PORTS = (9404, 19404, 29404)
+#: Ports of a copy's Service for the probe, where its own number leads elsewhere: the first that is free.
+_PROBE_PORTS = (8081, 18081, 28081)
 #: Names the container that kubectl means where there are several.
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 #: Names that mark the port of requests among several.
@@ -29,6 +33,19 @@ class Original:
     #: The port on which the service listens.
     port: int
     agent_port: int
+    liveness: Liveness
+
+    @property
+    def probe_port(self) -> int:
+        """Port of a copy's Service that leads to what the probe asks."""
+        if self.liveness.port == self.port:
+            return self.service.port
+        taken = (self.service.port, self.agent_port)
+        return next(free for free in (self.liveness.port, *_PROBE_PORTS) if free not in taken)
+
+    def probe_url(self, host: str) -> str:
+        """Returns what the probe asks a copy whose Service has that name."""
+        return f"{self.liveness.scheme}://{host}:{self.probe_port}{self.liveness.path}"
 
     @property
     def digest(self) -> str:
@@ -75,8 +92,9 @@ def _original(service: Service, template: Json, container: Json, port: int) -> O
     taken = {
         declared["containerPort"] for holder in containers(template["spec"]) for declared in holder.get("ports", [])
     }
-    agent_port = next(free for free in _AGENT_PORTS if free not in taken | {port, service.port})
-    return Original(service, template, container, port, agent_port)
+    liveness = liveness_probe.of_container(service, container, port)
+    agent_port = next(free for free in _AGENT_PORTS if free not in taken | {port, service.port, liveness.port})
+    return Original(service, template, container, port, agent_port, liveness)
 
 
 def _port(service: Service, container: Json) -> int:

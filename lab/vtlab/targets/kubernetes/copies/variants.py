@@ -21,6 +21,7 @@ from vtlab.targets.kubernetes.copies import (
     environment,
     facts,
     k6_job,
+    liveness,
     manifests,
     network_policies,
     shared_objects,
@@ -44,7 +45,8 @@ class Copies:
         self._cluster = cluster
         self._objects = objects
         self._say = say
-        self._created = False
+        #: The service that is copied; None before the first block.
+        self._source: Original | None = None
         self._files = Files()
 
     def renew(self, service: Service, experiment: Experiment, annotation: str, stamp: str) -> None:
@@ -52,9 +54,8 @@ class Copies:
 
         Errors as in ``facts.collect``; BadInput where an object of the namespace selects the copies.
         """
-        if not self._created:
-            self._create(service, experiment, {annotation: stamp})
-            self._created = True
+        if not self._source:
+            self._source = self._create(service, experiment, {annotation: stamp})
         for variant in experiment.variants:
             self._cluster.annotate_pods(self._cluster.release.deployment(variant), annotation, stamp)
 
@@ -63,13 +64,19 @@ class Copies:
         """Remarks on the workload before a run, in sentences."""
         return self._files.remarks
 
+    def probe_url(self, variant: str) -> str:
+        """Returns what the probe asks a variant, while the copies exist."""
+        assert self._source
+        return self._source.probe_url(self._cluster.release.deployment(variant))
+
     def template(self, preflight_within: float | None = None) -> Json:
         """Returns the template of k6's Jobs, while the copies exist. ``preflight_within`` as in ``k6_job``."""
         ref = self._cluster.release
         parts = K6JobParts(self._objects.config_map(), self._labels("k6"), ref.namespace, copying_of(ref), self._files)
         return k6_job.template(parts, preflight_within)
 
-    def _create(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> None:
+    def _create(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> Original:
+        """Creates all objects of the run; returns what they are copies of. Errors as in ``renew``."""
         cluster, copying = self._cluster, copying_of(self._cluster.release)
         source = facts.find_original(cluster, service)
         facts.refuse_what_copies_lack(service, experiment)
@@ -94,6 +101,7 @@ class Copies:
         bodies.append(manifests.monitor(metadata, facts.monitor_labels(cluster.release)))
         for body in bodies:
             cluster.create(body)
+        return source
 
     def _refuse_selected(self, experiment: Experiment) -> None:
         """Raises BadInput where a Service, a controller or a PodDisruptionBudget would select vtlab's pods."""
@@ -121,10 +129,11 @@ class Copies:
         if not specs and not network_policies.restricts(policies, [self._labels("variant"), self._labels("k6")]):
             return []
         _, monitoring, port = port_forward.service(copying_of(cluster.release).remote_write)
+        asked = sorted({source.port, source.liveness.port})
         return [
             *specs,
-            network_policies.for_copies(variants, k6, source.port, source.agent_port, monitoring),
-            network_policies.for_k6(variants, k6, source.port, monitoring, port),
+            network_policies.for_copies(variants, k6, asked, source.agent_port, monitoring),
+            network_policies.for_k6(variants, k6, asked, monitoring, port),
         ]
 
     def _describe(self, source: Original, policies: Sequence[Json] | None) -> None:
@@ -138,6 +147,7 @@ class Copies:
             for line in [
                 *shared_objects.lines(template),
                 shared_objects.dropped(template.get("metadata", {}).get("labels") or {}),
+                liveness.remark(service, source.container, source.port),
             ]:
                 if line:
                     self._say(f"  {line}")

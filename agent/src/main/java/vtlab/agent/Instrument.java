@@ -10,6 +10,7 @@ import vtlab.agent.hikari.HikariMeters;
 import vtlab.agent.jetty.JettyMeters;
 import vtlab.agent.jvm.ClassArchives;
 import vtlab.agent.jvm.GcMeters;
+import vtlab.agent.jvm.JitThreads;
 import vtlab.agent.jvm.MemoryMeters;
 import vtlab.agent.jvm.RuntimeMeters;
 import vtlab.agent.page.Meters;
@@ -82,9 +83,9 @@ final class Instrument {
 
 	private static List<Meters> all() {
 		return List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(Cgroup.ofThisProcess()),
-				new MemoryMeters(), new GcMeters(), new RuntimeMeters(), new ClassArchives(), new TomcatMeters(),
-				new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new SchedulerTime(), new Carriers(),
-				new AliveVirtualThreads(), new OwnThreads());
+				new MemoryMeters(), new GcMeters(), new RuntimeMeters(), new JitThreads(), new ClassArchives(),
+				new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new SchedulerTime(),
+				new Carriers(), new AliveVirtualThreads(), new OwnThreads());
 	}
 
 	private void begin() {

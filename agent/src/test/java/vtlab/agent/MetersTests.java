@@ -31,6 +31,9 @@ class MetersTests {
 			assertThat(jvm.metric("process_cpu_time_ns_total")).isNotNaN().isPositive();
 			assertThat(jvm.metric("process_resident_memory_bytes")).isNotNaN()
 				.isGreaterThan(jvm.metric("jvm_memory_used_bytes", "area=\"heap\""));
+			double peak = jvm.metric("process_resident_memory_peak_bytes");
+			assertThat(peak).isNotNaN().isPositive();
+			assertThat(jvm.metric("process_resident_memory_peak_bytes")).isGreaterThanOrEqualTo(peak);
 			assertThat(jvm.metric("system_cpu_count")).isEqualTo(Runtime.getRuntime().availableProcessors());
 		}
 	}
@@ -44,6 +47,9 @@ class MetersTests {
 			assertThat(jvm.metric("jvm_info", "version=\"" + version)).isEqualTo(1);
 			assertThat(jvm.metric("jvm_gc_info", "name=\"Serial\"")).isEqualTo(1);
 			assertThat(jvm.metric("jvm_compilation_time_ms_total", "compiler=")).isNotNaN().isPositive();
+			assertThat(jvm.metric("vtlab_jit_cpu_seconds_total")).isNotNaN()
+				.isPositive()
+				.isLessThan(jvm.metric("process_cpu_time_ns_total") / 1e9);
 			assertThat(jvm.metric("process_start_time_seconds")).isBetween(1.0, System.currentTimeMillis() / 1000.0);
 			assertThat(jvm.metric("jvm_threads_live_threads")).isNotNaN().isPositive();
 			assertThat(jvm.metric("jvm_threads_states_threads", "state=\"timed-waiting\"")).isNotNaN().isPositive();

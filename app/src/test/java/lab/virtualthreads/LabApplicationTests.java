@@ -321,6 +321,8 @@ class LabApplicationTests {
 		void describeTheProcess() {
 			assertThat(app.metric("process_resident_memory_bytes"))
 				.isGreaterThan(app.metric("jvm_memory_used_bytes", "area=\"heap\""));
+			assertThat(app.metric("process_resident_memory_peak_bytes")).isNotNaN().isPositive();
+			assertThat(app.metric("vtlab_jit_cpu_seconds_total")).isNotNaN().isPositive();
 			assertThat(app.metric("jvm_info", "version=", "vendor=")).isEqualTo(1);
 			assertThat(app.metric("process_cpu_time_ns_total")).isGreaterThan(0);
 			assertThat(app.metric("jvm_memory_used_bytes", "area=\"heap\"")).isGreaterThan(0);

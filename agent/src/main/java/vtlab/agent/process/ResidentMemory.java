@@ -3,12 +3,14 @@ package vtlab.agent.process;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 
 import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * The resident set of the process in bytes, heap, stacks and all. No metric where there is no {@code /proc}.
+ * The resident set of the process in bytes, heap, stacks and all: now, and the largest since its start. No metric where
+ * there is no {@code /proc}.
  */
 public final class ResidentMemory implements Meters {
 
@@ -24,21 +26,29 @@ public final class ResidentMemory implements Meters {
 
 	@Override
 	public void write(Page page) {
-		page.gauge("process_resident_memory_bytes", "Physical memory in use by the process", bytes());
+		List<String> lines = lines();
+		page.gauge("process_resident_memory_bytes", "Physical memory in use by the process", bytes(lines, "VmRSS:"));
+		page.gauge("process_resident_memory_peak_bytes", "Most physical memory that the process has used",
+				bytes(lines, "VmHWM:"));
 	}
 
-	private double bytes() {
+	private List<String> lines() {
 		try {
-			return Files.readAllLines(this.status)
-				.stream()
-				.filter((line) -> line.startsWith("VmRSS:"))
-				.mapToDouble((line) -> Long.parseLong(line.replaceAll("\\D", "")) * 1024.0)
-				.findFirst()
-				.orElse(Double.NaN);
+			return Files.readAllLines(this.status);
 		}
-		catch (IOException | NumberFormatException ex) {
-			return Double.NaN;
+		catch (IOException ex) {
+			return List.of();
 		}
+	}
+
+	private static double bytes(List<String> lines, String name) {
+		return lines.stream()
+			.filter((line) -> line.startsWith(name))
+			.map((line) -> line.replaceAll("\\D", ""))
+			.filter((kibibytes) -> !kibibytes.isEmpty())
+			.mapToDouble((kibibytes) -> Long.parseLong(kibibytes) * 1024.0)
+			.findFirst()
+			.orElse(Double.NaN);
 	}
 
 }

@@ -17,8 +17,10 @@ class ResidentMemoryTests {
 
 	@Test
 	void isReadInBytesUntilItIsGone() throws IOException {
-		Path status = Files.writeString(this.directory.resolve("status"), "Name:\tjava\nVmRSS:\t   2048 kB\n");
-		assertThat(page(status)).contains("process_resident_memory_bytes 2097152.0\n");
+		Path status = Files.writeString(this.directory.resolve("status"),
+				"Name:\tjava\nVmHWM:\t   3072 kB\nVmRSS:\t   2048 kB\n");
+		assertThat(page(status)).contains("process_resident_memory_bytes 2097152.0\n")
+			.contains("process_resident_memory_peak_bytes 3145728.0\n");
 		Files.delete(status);
 		assertThat(page(status)).isEmpty();
 	}

@@ -9,6 +9,7 @@ import vtlab.agent.Sampler;
 import vtlab.agent.cgroup.Cgroup;
 import vtlab.agent.cgroup.CgroupMeters;
 import vtlab.agent.jvm.ClassArchives;
+import vtlab.agent.jvm.JitThreads;
 import vtlab.agent.jvm.Jvm;
 import vtlab.agent.process.ResidentMemory;
 import vtlab.agent.virtualthreads.Carriers;
@@ -60,7 +61,7 @@ class RuntimeConfiguration {
 		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, SchedulerTime schedulerTime,
 				ObjectProvider<PrometheusRegistry> registries) {
 			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(),
-					new ClassArchives(), new Carriers(), pinned::writePlaces, schedulerTime));
+					new JitThreads(), new ClassArchives(), new Carriers(), pinned::writePlaces, schedulerTime));
 			registries.ifAvailable((registry) -> registry.register(metrics));
 			return metrics;
 		}
