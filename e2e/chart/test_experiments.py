@@ -50,9 +50,12 @@ def test_one_suspended_cronjob_for_each_experiment_of_the_values(default: Render
             *("k6", "run", "--address=", "--no-color", "--quiet"),
             *("-o", "experimental-prometheus-rw", "/k6/block.ts"),
         ]
-        assert {**env(k6), "TARGETS": json.loads(env(k6)["TARGETS"])} == {
+        assert env(k6) | {urls: json.loads(env(k6)[urls]) for urls in ("TARGETS", "PROBES")} == {
             "EXPERIMENT": name,
             "TARGETS": {variant: f"http://lab-{variant}:8080" for variant in ("platform", "virtual")},
+            "PROBES": {
+                variant: f"http://lab-{variant}:8081/actuator/health/liveness" for variant in ("platform", "virtual")
+            },
             "RUN_ID": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
             "NAMESPACE": "lab",
             "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
@@ -73,7 +76,16 @@ def test_every_variant_of_the_release_is_a_target(render: Render) -> None:
         "platform": "http://lab-platform:8080",
         "virtual": "http://lab-virtual:8080",
     }
-    assert not {"ORDER", "SINGLE", "WAIT_FOR_ANSWERS"} & env(k6).keys()
+    assert json.loads(env(k6)["PROBES"])["other"] == "http://lab-other:8081/actuator/health/liveness"
+    assert not {"ORDER", "SINGLE", "TYPICAL", "RATE", "WAIT_FOR_ANSWERS"} & env(k6).keys()
+
+
+def test_a_probe_asks_what_the_kubelet_asks(default: Rendered) -> None:
+    (k6,) = containers(default.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
+    (app,) = containers(default.one("Deployment", "lab-virtual")["spec"]["template"])
+    ports = {port["name"]: port["port"] for port in default.one("Service", "lab-virtual")["spec"]["ports"]}
+    get = app["livenessProbe"]["httpGet"]
+    assert json.loads(env(k6)["PROBES"])["virtual"] == f"http://lab-virtual:{ports[get['port']]}{get['path']}"
 
 
 def test_the_call_of_k6_is_that_of_vtlab(default: Rendered) -> None:

@@ -88,8 +88,8 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
         (container,) = containers(template)
         variables = env(container)
         flows |= {Flow(name, *behind(url)) for url in neighbours(variables) if urlsplit(url).hostname in service}
-        for url in json.loads(variables.get("TARGETS", "{}")).values():
-            flows.add(Flow(name, *behind(url)))
+        for urls in (variables.get("TARGETS", "{}"), variables.get("PROBES", "{}")):
+            flows |= {Flow(name, *behind(url)) for url in json.loads(urls).values()}
         for url in json.loads(variables.get("EXPECTED", "{}")):
             flows.add(Flow(name, *behind(url)))
         if template["metadata"]["labels"]["app.kubernetes.io/component"] == "runner":
@@ -214,7 +214,7 @@ def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path
     # No CronJob may reach a variant that it does not compare, but pods of k6 are one kind to a policy.
     variants = rendered.variants()
     k6 = [name for name in rendered.pods() if name.startswith("cronjob")]
-    expected |= {Flow(job, variant, 8080) for job in k6 for variant in variants}
+    expected |= {Flow(job, variant, port) for job in k6 for variant in variants for port in (8080, 8081)}
     # Services of the user's are wherever they are, but not in the release.
     if values.name == "own-services-values.yaml":
         others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
@@ -232,6 +232,7 @@ def test_the_flows_are_those_of_the_issue(default: Rendered) -> None:
     assert needed(default, "monitoring") >= {
         Flow("cronjob lab-blocking", "lab-platform", 8080),
         Flow("cronjob lab-blocking", "lab-virtual", 8080),
+        Flow("cronjob lab-blocking", "lab-virtual", 8081),
         Flow("cronjob lab-blocking", "prometheus", 9090),
         Flow("pod lab-test", "lab-virtual", 8080),
         Flow("prometheus", "lab-virtual", 8081),

@@ -40,6 +40,7 @@ def shop() -> list[dict[str, Any]]:
             {"name": "GREETING", "valueFrom": {"secretKeyRef": {"name": "shop", "key": "greeting"}}},
         ],
         "readinessProbe": {"httpGet": {"path": "/actuator/health/readiness", "port": "management"}},
+        "livenessProbe": {"httpGet": {"path": "/actuator/health/liveness", "port": "management"}},
         "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1", "memory": "512Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -133,8 +134,8 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     limited: dict[str, str], tmp_path: Path
 ) -> None:
     """A Deployment is measured by copies of its pod template on their kinds of threads and under the experiment's
-    limits, with the rights that the docs name. Its Service, its PodDisruptionBudget and its pods stay as they were, and
-    nothing of vtlab's is left."""
+    limits, with the rights that the docs name: under full load, at typical load, and by its own liveness probe beside
+    both. Its Service, its PodDisruptionBudget and its pods stay as they were, and nothing of vtlab's is left."""
     doctor = runs.vtlab("doctor", "--target", "kubernetes", "--deployment", "shop", env=limited)
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     lab.until("the budget counts the pod", lambda: lab.get("pdb", "shop").get("status", {}).get("expectedPods") == 1)
@@ -158,6 +159,15 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     instances = [instance for block in lab_call.blocks(lab_call.only(root)) for instance in block["instances"]]
     assert {instance["variant"] for instance in instances} == {"platform", "virtual"}
     assert {(instance["processors"], instance["cpu_limit"]) for instance in instances} == {(1, 1)}
+    felt = [block for block in lab_call.blocks(lab_call.only(root)) if block["typical"]]
+    assert felt
+    for block in felt:
+        assert {trial["variant"] for trial in block["typical"]} == {"platform", "virtual"}
+        for trial in (*block["trials"], *block["typical"]):
+            # On the port of the requests there is no such path.
+            assert trial["probe"]["healthy"] > 0, "the port of the Deployment's own probe was asked"
+            assert trial["server"]["jit_cpu"] is not None, "by the agent in the pod"
+        assert all(instance["resident_peak"] > 0 for instance in block["instances"])
     after = lab.get("deployment", "shop")
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
     assert endpoints() == {original}

@@ -94,7 +94,8 @@ def test_the_app_is_measured_under_its_variant(variant: str) -> None:
 
 @every
 def test_k6_is_measured_with_its_labels() -> None:
-    """The series of k6's Job have experiment, variant, run, block, trial and phase, and native histograms."""
+    """The series of k6's Job have experiment, variant, run, block, trial and phase, and native histograms. Typical load
+    and the probe are among them."""
     by = "experiment, variant, testid, block, trial, phase"
     labels = [series["metric"] for series in lab.query(f"sum by ({by}) (last_over_time(k6_http_reqs_total[10m]))")]
 
@@ -104,6 +105,7 @@ def test_k6_is_measured_with_its_labels() -> None:
 
     assert trials("platform", "measure") == {"1"}
     assert trials("virtual", "measure") == {"2"}
+    assert (trials("platform", "typical"), trials("virtual", "typical")) == ({"t1"}, {"t2"})
     # The variants take turns in the warm-up.
     for variant, rest in (("platform", 1), ("virtual", 0)):
         cycles = trials(variant, "warmup")
@@ -113,6 +115,12 @@ def test_k6_is_measured_with_its_labels() -> None:
     count = lab.value(f"sum(histogram_count(last_over_time({samples}[10m])))")
     assert count is not None
     assert count > 1000, "native histograms"
+    # The NetworkPolicies let k6 reach the management port, whose liveness endpoint is real.
+    for variant in VARIANTS:
+        labels_of_run = f'testid="{BLOCK}",variant="{variant}"'
+        probes = f'k6_trial_probe_seconds{{{labels_of_run},port="other"}}'
+        assert (lab.value(f"sum(histogram_count(last_over_time({probes}[10m])))") or 0) > 0
+        assert (lab.value(f"sum(last_over_time(k6_trial_probe_healthy_total{{{labels_of_run}}}[10m]))") or 0) > 0
 
 
 @every

@@ -25,7 +25,7 @@ from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMiss
 from vtlab.host import cgroup, cgroup_hierarchies, ports
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.wait import wait_until
-from vtlab.model.records import Trial
+from vtlab.model.records import Instance, Trial
 from vtlab.planning.load_call import LoadCall
 from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
@@ -84,7 +84,12 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         assert {variant: set(metrics) for variant, metrics in series.items()} == {
             key: set(REPORT_SERIES) for key in VARIANTS
         }
-        assert block.check_instances() == block.instances, "alive, no OOM kill"
+        checked = block.check_instances()
+        assert as_started(checked) == block.instances, "alive, no OOM kill"
+        for instance in checked:
+            largest = max(trial.server["resident"] or 0 for trial in phases if trial.variant == instance.variant)
+            # The kernel counts in batches.
+            assert (instance.resident_peak or 0) > 0.9 * largest
         run.look()
         groups = set(run.cgroups)
         assert groups
@@ -167,8 +172,15 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
             client.await_scrape("virtual", client.now(), within=60)
         (second,) = block.trial_without_drain("virtual", 2).trials
         assert (first.position, second.position, second.server["in_flight_before"]) == (1, 2, 0)
-        assert block.check_instances() == block.instances, "as they were when their part was over"
+        checked = block.check_instances()
+        assert as_started(checked) == block.instances, "as they were when their part was over"
+        assert all(instance.resident_peak for instance in checked)
     run.nothing_left(*SERVICES, "k6", "prometheus")
+
+
+def as_started(instances: Sequence[Instance]) -> list[Instance]:
+    """Returns the instances without what is known only at the end."""
+    return [instance.model_copy(update={"resident_peak": None}) for instance in instances]
 
 
 def load(block: LocalBlock) -> None:

@@ -115,6 +115,8 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         status, body = 200, "ok"
         if url.path == "/actuator/health/readiness":
             status = 503 if ENV("STUB_NOT_READY") else 200
+        elif url.path == "/actuator/health/liveness":
+            pass
         elif url.path == "/actuator/prometheus":
             body = metrics()
         else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.measuring.progress import Progress
 from vtlab.model.service import Service
+from vtlab.planning.load_call import LoadCall
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import of_service
 from vtlab.prometheus.queries import NotScraped, Prometheus
@@ -33,6 +36,7 @@ from vtlab.targets.kubernetes import cluster_prometheus, job, target
 from vtlab.targets.kubernetes.api import labels, run_objects, watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, Right
+from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
 from vtlab.targets.kubernetes.copies import facts, k6_job, reference
 from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.copies.environment import jvm_flags
@@ -202,6 +206,42 @@ def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tm
     assert "Secret shop-db" in text
     assert "the copies lack the labels app, tier" in text
     assert "(envFrom)" not in text
+
+
+@pytest.mark.usefixtures("started")
+def test_a_deployments_own_liveness_probe_reaches_k6(
+    namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the port that it needs: in the Service, and where policies restrict in those, too."""
+    headers = [{"name": "X-Key", "value": "secret"}]
+    own = {"httpGet": {"path": "/alive", "port": "management", "httpHeaders": headers}}
+    namespace.deployments = {"shop": changed(livenessProbe=own)}
+    namespace.of_kind["NetworkPolicy"] = policies()
+    asked: list[Mapping[str, str]] = []
+
+    def run(_: KubernetesBlock, variables: Mapping[str, str], __: str | None) -> Any:
+        asked.append(variables)
+        raise BlockFault("no Job")
+
+    monkeypatch.setattr(KubernetesBlock, "_run", run)
+    with measuring(tmp_path) as running:
+        start(running)
+        release = running.site.cluster.release
+        of_copies = {name: {"metadata": {"name": name}} for name in EXPERIMENT.variants}
+        block = KubernetesBlock(running.site, ClusterStart(SHOP, EXPERIMENT, 1, 1, of_copies, []))
+        for call in (LoadCall(trial_order=EXPERIMENT.variants), LoadCall(warmup_cycles=1)):
+            with pytest.raises(BlockFault, match="no Job"):
+                block.load(call)
+    urls = {name: f"http://{release.deployment(name)}:9404/alive" for name in EXPERIMENT.variants}
+    assert [variables["PROBES"] for variables in asked] == [json.dumps(urls), "none"]
+    services = [body["spec"]["ports"] for body in namespace.made if body["kind"] == "Service"]
+    assert [port for ports in services for port in ports if port["name"] == "probe"] == [
+        {"name": "probe", "port": 9404, "targetPort": 9404}
+    ] * 2
+    by_name = {body["metadata"]["name"]: body["spec"] for body in namespace.made if body["kind"] == "NetworkPolicy"}
+    opened = [by_name[f"{release.name}-variants"]["ingress"][0], by_name[f"{release.name}-k6"]["egress"][0]]
+    assert [[port["port"] for port in rule["ports"]] for rule in opened] == [[8081, 9404]] * 2
+    assert "  headers of its liveness probe (httpHeaders) are not sent to the copies" in MESSAGES
 
 
 @pytest.mark.usefixtures("started")

@@ -15,7 +15,7 @@ from vtlab.model.service import Service
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import processors
 from vtlab.targets.kubernetes.api import pods
-from vtlab.targets.kubernetes.copies import manifests
+from vtlab.targets.kubernetes.copies import liveness, manifests
 from vtlab.targets.kubernetes.copies.environment import has_unseen_options, shown_flags
 from vtlab.targets.kubernetes.copies.manifests import CopiedVariant
 from vtlab.targets.kubernetes.copies.original import Original, from_deployment, from_image
@@ -313,6 +313,67 @@ def test_the_port_is_the_containers_own(container: Json, port: int) -> None:
     assert service["ports"][0] == {"name": "http", "port": 8080, "targetPort": port}
     assert service["selector"] == made["spec"]["selector"]["matchLabels"]
     assert service["publishNotReadyAddresses"] is True
+
+
+def get(port: int | str, **more: Any) -> Json:
+    return {"livenessProbe": {"httpGet": {"path": "/alive", "port": port, **more}, "periodSeconds": 10}}
+
+
+@pytest.mark.parametrize(
+    ("container", "service", "url", "target"),
+    [
+        (get("http"), {}, "http://copy:8080/alive", None),
+        (get(8081), {}, "http://copy:8080/alive", None),
+        (get("management"), {}, "http://copy:9404/alive", 9404),
+        (get(7000, scheme="HTTPS"), {}, "https://copy:7000/alive", 7000),
+        (get(9404, path="alive"), {}, "http://copy:9404/alive", 9404),
+        (get(7000, path=""), {}, "http://copy:7000/", 7000),
+        # The number of its Service's port for requests, or of the agent's if it were not taken over.
+        (get(8080), {}, "http://copy:8081/alive", 8080),
+        (get(9404) | {"ports": [{"containerPort": 8081}]}, {}, "http://copy:9404/alive", 9404),
+        ({"livenessProbe": None}, {}, "http://copy:8080/actuator/health/liveness", None),
+        ({"livenessProbe": None}, {"liveness": "/up"}, "http://copy:8080/up", None),
+        ({"livenessProbe": None}, {"management_port": 9404}, "http://copy:9404/actuator/health/liveness", 9404),
+        # The container's own takes precedence.
+        (get("http"), {"liveness": "/up", "management_port": 9404}, "http://copy:8080/alive", None),
+        ({"livenessProbe": {"exec": {"command": ["true"]}}}, {}, "http://copy:8080/actuator/health/liveness", None),
+        (get("absent"), {}, "http://copy:8080/actuator/health/liveness", None),
+        (get("http", host="elsewhere"), {"liveness": "/up"}, "http://copy:8080/up", None),
+    ],
+)
+def test_the_probe_of_a_copy_asks_what_the_kubelet_asks(
+    container: Json, service: Json, url: str, target: int | None
+) -> None:
+    original = shop(changed(**container), SHOP.model_copy(update=service))
+    assert original.probe_url("copy") == url
+    ports = {port["name"]: port for port in manifests.service(original, {"labels": LABELS})["spec"]["ports"]}
+    port = int(url.split(":")[2].partition("/")[0])
+    probed = {"name": "probe", "port": port, "targetPort": target}
+    assert ports.get("probe") == (probed if target else None)
+    assert len({port["port"] for port in ports.values()}) == len(ports), "no number twice"
+    assert original.agent_port not in {original.port, original.liveness.port}
+    assert "livenessProbe" not in web(copied(original)), "k6 asks, the kubelet does not"
+
+
+def test_an_image_is_probed_as_its_service_says() -> None:
+    service = Service(name="cart", image="cart:2", port=9000)
+    assert from_image(service).probe_url("copy") == "http://copy:9000/actuator/health/liveness"
+    elsewhere = service.model_copy(update={"management_port": 9001, "liveness": "/up"})
+    assert from_image(elsewhere).probe_url("copy") == "http://copy:9001/up"
+
+
+def test_what_of_a_liveness_probe_is_not_taken_over_is_said() -> None:
+    def said(**container: Any) -> str:
+        return liveness.remark(SHOP, web(changed(**container)), 8081)
+
+    assert said() == said(livenessProbe=None) == ""
+    headers = said(**get("http", httpHeaders=[{"name": "X-Key", "value": "secret"}]))
+    assert headers == "headers of its liveness probe (httpHeaders) are not sent to the copies"
+    for probe in ({"exec": {"command": ["true"]}}, {"tcpSocket": {"port": 8081}}, {"grpc": {"port": 8081}}):
+        assert said(livenessProbe=probe) == (
+            "its liveness probe is not an httpGet of the container: vtlab asks /actuator/health/liveness (port 8081)"
+        )
+    assert "is not an httpGet of the container" in said(**get("absent"))
 
 
 def test_several_ports_without_a_name_are_asked_for() -> None:

@@ -79,8 +79,8 @@ def test_no_two_policies_for_copies_have_one_name() -> None:
     ]
     specs = [
         *network_policies.copied(theirs, SHOP, COPY),
-        network_policies.for_copies(COPY, K6, 8081, 9404, "monitoring"),
-        network_policies.for_k6(COPY, K6, 8081, "monitoring", 9090),
+        network_policies.for_copies(COPY, K6, [8081], 9404, "monitoring"),
+        network_policies.for_k6(COPY, K6, [8081], "monitoring", 9090),
     ]
     names = [spec["name"] for spec in specs]
     assert len(names) == 7
@@ -90,12 +90,14 @@ def test_no_two_policies_for_copies_have_one_name() -> None:
 def test_k6_and_prometheus_reach_the_copies_where_policies_restrict() -> None:
     assert network_policies.restricts(policies(), [COPY])
     assert not network_policies.restricts(policies()[1:], [COPY, K6])
-    admitting = network_policies.for_copies(COPY, K6, 8081, 9404, "monitoring")
+    admitting = network_policies.for_copies(COPY, K6, [8081, 8082], 9404, "monitoring")
     from_k6, from_monitoring = admitting["ingress"]
-    assert from_k6 == {"from": [{"podSelector": {"matchLabels": K6}}], "ports": [{"port": 8081, "protocol": "TCP"}]}
+    asked = [{"port": port, "protocol": "TCP"} for port in (8081, 8082)]
+    assert from_k6 == {"from": [{"podSelector": {"matchLabels": K6}}], "ports": asked}
     assert from_monitoring["ports"] == [{"port": 9404, "protocol": "TCP"}]
-    out = network_policies.for_k6(COPY, K6, 8081, "monitoring", 9090)
+    out = network_policies.for_k6(COPY, K6, [8081, 8082], "monitoring", 9090)
     assert out["podSelector"] == {"matchLabels": K6}
+    assert out["egress"][0]["ports"] == asked
     assert [rule["ports"][0]["port"] for rule in out["egress"]] == [8081, 53, 9090]
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import recorded
 from tests.unit.test_kubernetes_job import CRON_JOB
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.model.experiment import Properties
 from vtlab.model.experiment_files import load
+from vtlab.planning.load_call import LoadCall
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.prometheus.queries import Prometheus
 from vtlab.services import sample
@@ -22,7 +27,7 @@ from vtlab.targets.kubernetes import target
 from vtlab.targets.kubernetes.api import labels, watch
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
-from vtlab.targets.kubernetes.block import refuse_pressure
+from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock, refuse_pressure
 from vtlab.targets.kubernetes.release import facts as release
 
 RELEASE = ReleaseRef(None, "ns", "lab")
@@ -266,6 +271,62 @@ def test_a_node_under_pressure_rejects_the_block() -> None:
         refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     assert 'node=~"a|b"' in pressed.asked
     assert pressed.asked.endswith("[8s])) at 9000")
+
+
+class Peaks(Prometheus):
+    """A Prometheus that knows the largest resident memory of platform alone."""
+
+    def __init__(self) -> None:
+        super().__init__("http://test")
+        self.asked: list[str] = []
+
+    def now(self) -> int:
+        return 7000
+
+    def evaluate(self, expr: str, at_ms: int | None) -> float | None:
+        self.asked.append(f"{expr} at {at_ms}")
+        return 5e8 if "platform" in expr else None
+
+
+def block_of(running: target.KubernetesTarget) -> KubernetesBlock:
+    instances = [recorded.instance(variant=name, identity=name) for name in BLOCKING.variants]
+    pods = {name: {"metadata": {"name": name, "uid": name}} for name in BLOCKING.variants}
+    return KubernetesBlock(running.site, ClusterStart(SERVICE, BLOCKING, 1, 1, pods, instances))
+
+
+def test_a_release_is_probed_on_its_management_port(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Mapping[str, str]] = []
+
+    def run(_: KubernetesBlock, variables: Mapping[str, str], __: str | None) -> Any:
+        asked.append(variables)
+        raise BlockFault("no Job")
+
+    monkeypatch.setattr(KubernetesBlock, "_run", run)
+    with measuring(tmp_path) as running:
+        block = block_of(running)
+        for loads in (
+            LoadCall(trial_order=["platform", "virtual"]),
+            LoadCall(trial_order=["platform"], with_probe=False),
+        ):
+            with pytest.raises(BlockFault, match="no Job"):
+                block.load(loads)
+        block.drop("platform")
+        assert list(block._probes) == ["virtual"]
+    urls = {name: f"http://lab-{name}:8081/actuator/health/liveness" for name in ("platform", "virtual")}
+    assert [variables["PROBES"] for variables in asked] == [json.dumps(urls), "none"]
+
+
+def test_the_largest_resident_memory_is_the_agents(cluster: FakeCluster, tmp_path: Path) -> None:
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+    cluster.listed_pods = [{"metadata": {"name": name, "uid": name}, "status": ready} for name in BLOCKING.variants]
+    client = Peaks()
+    with measuring(tmp_path) as running:
+        running.site = replace(running.site, client=client)
+        assert [instance.resident_peak for instance in block_of(running).check_instances()] == [5e8, None]
+    query = "max by (namespace, variant) (process_resident_memory_peak_bytes{variant="
+    assert client.asked == [f'{query}"{name}"}}) at 7000' for name in BLOCKING.variants]
 
 
 class Scraping:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from vtlab import shipped
+from vtlab.host import threads as threads_module
 from vtlab.host.threads import CoreWait, Schedule, Threads
 
 MS = 1_000_000
@@ -276,3 +279,10 @@ def test_a_process_that_is_gone_or_does_not_count_has_no_figures(process: Proces
     (process.tasks / "7" / "schedstat").unlink()
     assert threads.changes() == []
     assert (threads.core_wait, threads.jit_cpu) == (None, None)
+
+
+def test_the_agent_knows_the_compilers_by_the_same_names() -> None:
+    """In a pod it counts what vtlab counts on this machine."""
+    source = shipped.ROOT / "agent/src/main/java/vtlab/agent/jvm/JitThreads.java"
+    (names,) = re.findall(r"NAMES = List\.of\((.*?)\);", source.read_text(encoding="utf-8"), re.S)
+    assert re.findall(r'"([^"]+)"', names) == [name.decode() for name in threads_module._COMPILERS]
