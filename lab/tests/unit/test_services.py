@@ -218,6 +218,9 @@ def test_each_variant_of_a_foreign_service_starts_in_an_empty_folder(tmp_path: P
     assert (command.folder("virtual"), sample_.folder("virtual")) == (Path(command.service.directory), None)
 
 
+ON_BOTH_PORTS = {probe.ADDITIONAL_PATHS: "true"}
+
+
 @pytest.mark.parametrize(
     ("changes", "url"),
     [
@@ -225,6 +228,10 @@ def test_each_variant_of_a_foreign_service_starts_in_an_empty_folder(tmp_path: P
         ({"liveness": "/alive"}, "http://127.0.0.1:5/alive"),
         ({"management_port": 8081}, "http://127.0.0.1:6/actuator/health/liveness"),
         ({"management_port": 8081, "liveness": "/alive"}, "http://127.0.0.1:6/alive"),
+        ({"management_port": 8081, "settings": ON_BOTH_PORTS}, "http://127.0.0.1:5/livez"),
+        ({"management_port": 8081, "settings": ON_BOTH_PORTS, "liveness": "/alive"}, "http://127.0.0.1:6/alive"),
+        # Spring Boot adds no path where the management has no port of its own.
+        ({"settings": ON_BOTH_PORTS}, "http://127.0.0.1:5/actuator/health/liveness"),
         # Its last port is the agent's.
         ({"command": None, "jar": "a.jar", "agent": True}, "http://127.0.0.1:5/actuator/health/liveness"),
     ],
@@ -236,13 +243,22 @@ def test_a_probe_asks_where_the_liveness_endpoint_is(changes: dict[str, Any], ur
         assert variant.probe_url == url
         variant.is_tls = True
         # A management port of its own has its own TLS, which vtlab does not expect there.
-        is_other = "management_port" in changes
+        is_other = ":6/" in url
         assert variant.probe_url == (url if is_other else url.replace("http:", "https:"))
 
 
 def test_the_sample_is_probed_on_its_management_port() -> None:
     url = probe.url(SAMPLE, "http://lab-virtual:8080", "http://lab-virtual:8081")
     assert url == "http://lab-virtual:8081/actuator/health/liveness"
+
+
+def test_a_variant_with_its_liveness_on_the_port_of_the_requests_is_probed_there(tmp_path: Path) -> None:
+    experiment = stub(settings=ON_BOTH_PORTS)
+    with Ledger(tmp_path) as ledger:
+        started = replace(launch(tmp_path, ledger, management_port=8081), experiment=experiment)
+        variant = process.VariantProcess("virtual", started, None)
+        variant.server.ports = (5, 6)
+        assert variant.probe_url == "http://127.0.0.1:5/livez"
 
 
 def test_a_service_whose_probes_are_on_its_own_port_is_told_of_no_other() -> None:

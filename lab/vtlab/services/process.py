@@ -213,10 +213,12 @@ class VariantProcess:
     @property
     def probe_url(self) -> str:
         """Address that the probe asks."""
-        service = self.launch.service
+        service, experiment = self.launch.service, self.launch.experiment
         # The last port of a service with the agent is the agent's: its management is on the port of its requests.
         has_management = service.management_port is not None and not service.agent
-        return probe.url(service, self.url, f"http://{self.metrics_address}" if has_management else None)
+        management = f"http://{self.metrics_address}" if has_management else None
+        settings = service.settings | experiment.settings | experiment.environment_of(self.variant)
+        return probe.url(service, self.url, management, settings)
 
     def end(self) -> str | None:
         """Describes how it ended, in words that complete "it fails: …"; None while it runs."""

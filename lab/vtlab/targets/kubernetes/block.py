@@ -174,9 +174,14 @@ class KubernetesBlock:
         copies, service = self._site.copies, self.start.service
         if copies:
             return {name: copies.probe_url(name) for name in self._loaded}
-        release_, port = self._site.cluster.release, service.management_port
+        release_, port, experiment = self._site.cluster.release, service.management_port, self._experiment
         return {
-            name: probe.url(service, base, f"http://{release_.deployment(name)}:{port}" if port else None)
+            name: probe.url(
+                service,
+                base,
+                f"http://{release_.deployment(name)}:{port}" if port else None,
+                experiment.settings | experiment.environment_of(name),
+            )
             for name, base in self._urls.items()
         }
 
