@@ -120,7 +120,8 @@ def test_an_experiment_has_the_shape_of_its_publication(name: str, tmp_path: Pat
     planned = tmp_path / f"{name}.json"
     planned.write_text(json.dumps(document), encoding="utf-8")
     root = tmp_path / "results"
-    done = vtlab("run", planned, "--blocks", "1", "--max-rejected", "3", "--results", root)
+    # A block of compute-13s takes eight minutes.
+    done = vtlab("run", planned, "--blocks", "1", "--max-rejected", "3", "--results", root, timeout=1150)
     assert done.returncode == 0, done.stdout + done.stderr
     (analysis,) = verdict.analyse_all([store.read(only(root))])
     for variant, (least, most) in SLOW_PROBES.get(name, {}).items():

@@ -11,6 +11,7 @@ import pytest
 
 from maintain import felt_by_raw
 from tests.support import recorded
+from vtlab.model.histogram import bucket
 from vtlab.model.records import Trial
 
 #: Milliseconds of the OK answers, by part of the window and kind.
@@ -64,7 +65,7 @@ def trial() -> Trial:
 
 
 def histogram(*milliseconds: float) -> dict[str, Any]:
-    buckets = [felt_by_raw.bucket(ms / 1000) for ms in milliseconds]
+    buckets = [bucket(ms / 1000) for ms in milliseconds]
     counts = [buckets.count(number) for number in range(min(buckets), max(buckets) + 1)]
     return {"first": min(buckets), "counts": counts, "is_exact": True}
 
@@ -77,25 +78,32 @@ def samples() -> Iterator[tuple[str, float, dict[str, str]]]:
             yield "answer", value, {"part": str(part), "kind": str(kind)}
     yield "latency", 7.0, {"phase": "drain"}
     yield "failed", 1, {"kind": "0", "reason": "status-500"}
-    for half, kind, arrived, completed in (("1", "0", 3, 2), ("2", "0", 2, 3), ("1", "1", 1, 1)):
-        yield "arrivals", arrived, {"half": half, "kind": kind}
-        yield "completions", completed, {"half": half, "kind": kind}
+    for half, number, arrived, completed in (("1", "0", 3, 2), ("2", "0", 2, 3), ("1", "1", 1, 1)):
+        yield "arrivals", arrived, {"half": half, "kind": number}
+        yield "completions", completed, {"half": half, "kind": number}
     for code in (JSON_FORM, TEXT_FORM, JSON_FORM):
         yield "form", code, {}
     for slot, ms in ((0, 2.0), (1, 1250.0), (3, 15_000.0), (4, 3.0)):
         yield "probe", ms, {}
         yield "probe_slot", slot * 2**24 + 1000 * ms, {}
-    for name, count in (("skipped", 1), ("healthy", 3), ("unanswered", 1)):
-        yield f"probe_{name}", count, {}
+    for name, probes in (("skipped", 1), ("healthy", 3), ("unanswered", 1)):
+        yield f"probe_{name}", probes, {}
 
 
 def files(folder: Path, of: Trial) -> list[str]:
     """Writes a block's document and its raw samples; returns their paths."""
-    document = {"version": 2, "experiment": "x", "run_id": "by-hand", "block": 1, "order": ["virtual"], "agreed": True}
+    document: dict[str, Any] = {
+        "version": 2,
+        "experiment": "x",
+        "run_id": "by-hand",
+        "block": 1,
+        "order": ["virtual"],
+        "agreed": True,
+    }
     phases = {"warmup": [], "single": [], "trials": [of.model_dump(mode="json")]}
     (folder / "block.json").write_text(json.dumps({**document, **phases}), encoding="utf-8")
     common = {"variant": "virtual", "trial": "1", "phase": "measure"}
-    lines = [{"type": "Metric", "metric": "trial_latency", "data": {"name": "trial_latency"}}]
+    lines: list[dict[str, Any]] = [{"type": "Metric", "metric": "trial_latency", "data": {"name": "trial_latency"}}]
     for metric, value, tags in samples():
         data = {"time": "2026-11-26T12:00:00Z", "value": value, "tags": {**common, **tags}}
         lines.append({"type": "Point", "metric": f"trial_{metric}", "data": data})
