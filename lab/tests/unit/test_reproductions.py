@@ -45,7 +45,7 @@ def published(**changes: object) -> Publication:
     return Publication.model_validate({**PUBLICATION, **changes})
 
 
-def test_the_five_publications_are_there() -> None:
+def test_the_six_publications_are_there() -> None:
     publications = {number: [e.name for e in of] for number, of in experiments_by_publication().items()}
     assert publications == {
         "000": ["blocking-5s"],
@@ -53,6 +53,7 @@ def test_the_five_publications_are_there() -> None:
         "002": ["db-no-sleep", "db-pool", "db-slow-query"],
         "003": ["locked-out", "one-thread", "pinning", "reactive"],
         "004": ["run-cpu", "run-io"],
+        "006": ["compute-13s"],
     }
 
 
@@ -88,7 +89,7 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None
 def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
     short = experiments_of(["002"], as_published=False)
     assert [e.name for e in short] == ["db-no-sleep", "db-pool", "db-slow-query"]
-    assert len(experiments_of([], as_published=False)) == 12
+    assert len(experiments_of([], as_published=False)) == 13
     large = {e.name: e for e in experiments_of(["002", "000"], as_published=True)}
     assert [large[name].load.users for name in ("db-no-sleep", "db-slow-query")] == [2000, 250]
     assert large["blocking-5s"].windows.measure == "100s"

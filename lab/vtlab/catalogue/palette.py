@@ -20,7 +20,7 @@ VARIANTS = {
     ORANGE: "platform|platform-jdk21|pool-8|pool-10|bounded|one-thread|lock-jdk21",
     BLUE: "virtual|pool-50|unbounded|one-carrier|monitor-jdk25",
     GREEN: "virtual-jdk21|pool-200|pool-250|two-carriers|monitor-jdk21",
-    PURPLE: "reactive|virtual-jdk25",
+    PURPLE: "reactive|virtual-jdk25|four-carriers",
     YELLOW: "virtual-driver9|platform-[0-9]+",
     SKY: "virtual-pool[0-9]+",
 }

@@ -25,7 +25,7 @@ final class TrainingRun {
 	private static final int CALLS = 2_000;
 
 	private static final List<String> PATHS = List.of("/thread?duration=0s", "/cpu?iterations=100",
-			"/mixed?duration=0s&iterations=10", "/fan-out?tasks=2&iterations=10&executor=pool8",
+			"/compute?duration=0s", "/mixed?duration=0s&iterations=10", "/fan-out?tasks=2&iterations=10&executor=pool8",
 			"/fan-out?tasks=2&iterations=10&executor=virtual", "/run/cpu?tasks=2&limit=100&executor=bounded",
 			"/run/cpu?tasks=2&limit=100&executor=virtual", "/run/io?tasks=2&executor=bounded",
 			"/run/io?tasks=2&executor=virtual", "/pinned?duration=0s&lock=monitor",

@@ -32,7 +32,8 @@ class PlantedTests {
 		app = LabApp.start(Variant.VIRTUAL,
 				MariaDb.shared()
 					.arguments("--spring.datasource.hikari.maximum-pool-size=2", "--lab.planted.connection=on",
-							"--lab.planted.lock=on", "--lab.planted.live-share=" + LIVE_SHARE));
+							"--lab.planted.lock=on", "--lab.planted.live-share=" + LIVE_SHARE,
+							"--lab.planted.shape=0.5"));
 	}
 
 	@AfterAll
@@ -89,6 +90,16 @@ class PlantedTests {
 	void needsMemoryForAsLongAsItWaits() {
 		assertThat(together(2, "/planted/memory/hold?kilobytes=1024&duration=100ms"))
 			.isGreaterThanOrEqualTo(Duration.ofMillis(100));
+	}
+
+	@Test
+	void answersAShareInAnotherShape() {
+		long others = IntStream.range(0, 200)
+			.mapToObj((request) -> app.get("/planted/shape?duration=0s").body())
+			.filter((body) -> body.contains("problem"))
+			.count();
+		// Seven standard deviations of a fair coin.
+		assertThat(others).isBetween(50L, 150L);
 	}
 
 	private static double held() {

@@ -60,6 +60,11 @@ class QueryCheckTests {
 			/cpu?iterations=10000001                          | iterations | between 1 and 10000000
 			/cpu?iterations=9223372036854775808               | iterations | not a whole number
 			/cpu?iterations=1&duration=1s                     | duration   | is unknown; known: iterations
+			/compute                                          | duration   | is missing
+			/compute?duration=61s                             | duration   | 60 seconds
+			/compute?duration=exp(61s)                        | duration   | 60 seconds
+			/compute?duration=-1ms                            | duration   | at least 0s
+			/compute?iterations=1                             | iterations | is unknown; known: duration
 			/mixed?duration=1ms                               | iterations | is missing
 			/mixed?iterations=1                               | duration   | is missing
 			/mixed?duration=1ms&iterations=1000001            | iterations | between 1 and 1000000

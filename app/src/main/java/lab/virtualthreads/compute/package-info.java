@@ -1,0 +1,4 @@
+/**
+ * The workload {@code /compute}: hashes for a time.
+ */
+package lab.virtualthreads.compute;
