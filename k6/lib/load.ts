@@ -7,6 +7,7 @@ import type { Phase } from './phase.ts';
 import type { Plan } from './plan.ts';
 import { exponential, random } from './random.ts';
 import type { Outcome, User, Users } from './users.ts';
+import { UserWindow } from './window.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
 const PAUSE = 500;
@@ -79,6 +80,8 @@ class Part {
   private readonly shared: Shared;
   private readonly isOpen: boolean;
   private readonly workload: User;
+  private readonly window: UserWindow;
+  private readonly hasKinds: boolean;
   private readonly tags = exec.vu.metrics.tags;
   private readonly sum = {
     answered: 0,
@@ -93,7 +96,8 @@ class Part {
     lateArrivals: 0,
     drained: 0,
   };
-  private readonly failed: Record<string, number> = {};
+  /** By kind, then by reason. */
+  private readonly failed: Record<string, number>[] = [];
   /** When the user had its last answer. */
   private free = 0;
 
@@ -104,6 +108,8 @@ class Part {
     this.shared = shared;
     this.isOpen = phase.rate !== undefined;
     this.workload = shared.users.take(phase, user);
+    this.hasKinds = phase.parts !== undefined && shared.users.kinds.length > 1;
+    this.window = new UserWindow(phase, user, this.hasKinds);
   }
 
   async take(): Promise<void> {
@@ -136,7 +142,7 @@ class Part {
     for (let at = next(); at < this.phase.end; at = next()) {
       if (this.free > at) {
         this.sum.dropped++;
-        this.workload.skip();
+        this.window.arrive(at, this.workload.skip());
       } else {
         await this.send(at);
         this.free = this.clock();
@@ -167,19 +173,21 @@ class Part {
     // What is not waited for is given up at the window's end.
     const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(phase.end - from)));
     // Without await where nothing is to be awaited: it would be another turn of the event loop.
-    const iteration = this.workload.iterate(patience);
+    const iteration = this.workload.iterate(patience, this.window.samples(from));
     const outcome = iteration instanceof Promise ? await iteration : iteration;
     // An arrival of an open load is in flight from when it was due.
     return this.complete(from, this.isOpen ? due : from, outcome, patience < timeout);
   }
 
   /** Counts an iteration. Returns how long to leave the target alone. */
-  private complete(from: number, since: number, { took, reason }: Outcome, mayGiveUp: boolean): number {
+  private complete(from: number, since: number, outcome: Outcome, mayGiveUp: boolean): number {
+    const { took, reason, kind = 0 } = outcome;
     const phase = this.phase;
     const sum = this.sum;
     const to = this.clock();
     const where = phaseAt(phase, to);
     this.free = to;
+    this.window.arrive(since, kind);
     // What k6 took of it to send the request and to read the answer; of an exception nobody knows how long it waited.
     if (!this.isOpen && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
     sum.completed++;
@@ -191,23 +199,39 @@ class Part {
       return 0;
     }
     if (inFlightAt(phase.end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
+    this.window.complete(to, kind);
+    // Open load: from when the request was due, so that a late generator does not make the target look faster.
+    this.recordAnswers(outcome, from - since, to);
     if (reason !== undefined) {
-      this.fail(reason, where);
+      this.fail(reason, where, kind);
       return PAUSE_AFTER.includes(reason) ? PAUSE : 0;
     }
-    // Open load: from when the request was due, so that a late generator does not make the target look faster.
     metrics.latency.add(from - since + took, { phase: where });
     if (!this.isOpen) sum.answered += partIn(phase.start, phase.end, from, to);
     return 0;
   }
 
-  private fail(reason: string, where: string): void {
+  /** Records the OK answers of an iteration: of a script each that it had, the first from when the iteration was due. */
+  private recordAnswers({ took, reason, kind = 0, answers, form }: Outcome, late: number, to: number): void {
+    if (form !== undefined) metrics.form.add(form, { phase: this.phase.kind });
+    if (answers) {
+      for (const [i, answer] of answers.entries()) {
+        this.window.answer(answer.at - this.begin, answer.took + (i === 0 ? late : 0), kind);
+      }
+    } else if (reason === undefined) {
+      this.window.answer(to, late + took, kind);
+    }
+  }
+
+  private fail(reason: string, where: string, kind: number): void {
     if (where !== this.phase.kind) {
       this.sum.failedOutside++;
       return;
     }
     const known = metrics.REASONS.includes(reason) ? reason : 'other';
-    this.failed[known] = (this.failed[known] ?? 0) + 1;
+    const failed = this.failed[kind] ?? {};
+    this.failed[kind] = failed;
+    failed[known] = (failed[known] ?? 0) + 1;
   }
 
   private report(): void {
@@ -218,9 +242,11 @@ class Part {
     for (const [name, counter] of COUNTERS) {
       if (sum[name] > 0) counter.add(sum[name]);
     }
-    for (const [reason, count] of Object.entries(this.failed)) {
-      metrics.failed.add(count, { reason, phase: this.phase.kind });
+    for (const [kind, reasons = {}] of this.failed.entries()) {
+      const tags = { phase: this.phase.kind, ...(this.hasKinds ? { kind: String(kind) } : {}) };
+      for (const [reason, count] of Object.entries(reasons)) metrics.failed.add(count, { ...tags, reason });
     }
+    this.window.report();
   }
 
   private clock(): number {

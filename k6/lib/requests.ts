@@ -3,13 +3,15 @@ import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { at, parsed, shape, unmet } from './answers.ts';
+import { encodeForm } from './codes.ts';
 import type { Experiment, Request } from './experiment.ts';
+import { kindsOf } from './kinds.ts';
 import { drawn, rowOf } from './mix.ts';
 import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
 import { random } from './random.ts';
 import { body, type Lookup, type Template, target, template } from './template.ts';
-import type { User, Users } from './users.ts';
+import type { Outcome, User, Users } from './users.ts';
 
 /** Data that nobody but k6 sees: rows, the login, variables of vtlab's environment. */
 interface Private {
@@ -48,6 +50,19 @@ interface Prepared {
   expected: ReturnType<typeof http.expectedStatuses>;
 }
 
+/** A request whose turn it is. */
+interface Turn {
+  request: Request;
+  prepared: Prepared;
+  kind: number;
+}
+
+/** How to send a request: how long to wait, and whether to read the answer's body in any case. */
+interface How {
+  timeout: number;
+  isRead?: boolean;
+}
+
 /** Settings of the users: the experiment, and how long they wait for an answer. */
 interface Settings {
   experiment: Experiment;
@@ -59,10 +74,11 @@ interface Settings {
 }
 
 export class RequestUsers implements Users {
+  readonly kinds: string[];
   private readonly settings: Settings;
   private readonly rows: string[][];
   private readonly secrets: Private;
-  private readonly requests: { request: Request; prepared: Prepared }[];
+  private readonly requests: Turn[];
   private readonly weights: number[];
   /** The request of cheap warm-up cycles, if there is one. */
   private readonly cheap: Prepared | undefined;
@@ -79,9 +95,12 @@ export class RequestUsers implements Users {
     this.rows = this.shared('rows', (content) => content.rows);
     const [rest] = this.shared('private', (content) => [{ ...content, rows: [] }]);
     this.secrets = rest ?? NOTHING;
-    this.requests = workload.requests.map((request) => ({
+    const kinds = kindsOf(workload.requests.map(({ method, path }) => `${method} ${path}`));
+    this.kinds = kinds.names;
+    this.requests = workload.requests.map((request, i) => ({
       request,
       prepared: prepare(request, request.expected.length > 0),
+      kind: kinds.of[i] as number,
     }));
     this.weights = workload.requests.map(({ weight }) => weight);
     const [only] = workload.requests;
@@ -94,30 +113,35 @@ export class RequestUsers implements Users {
   }
 
   take(phase: Phase, user: number): User {
-    const { requests, rows, cheap, isRowKept } = this;
+    const { requests, rows, isRowKept } = this;
     const draw = drawn(this.weights, random(this.settings.seed, 'requests', user));
     const tokens = this.captured[phase.variant];
     const isLoggedOut = this.secrets.login !== null && !tokens;
     let n = 0;
-    const next = () => ({ index: draw(), n: n++ });
+    const next = () => ({ ...(requests[draw()] as Turn), n: n++ });
     return {
-      skip: () => next(),
-      iterate: (patience) => {
+      skip: () => next().kind,
+      iterate: (patience, isSampled) => {
         const turn = next();
-        if (isLoggedOut) return { took: 0, reason: 'login' };
-        const { request, prepared } = requests[turn.index] as (typeof requests)[number];
+        if (isLoggedOut) return { took: 0, reason: 'login', kind: turn.kind };
         const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, turn.n, rows.length)];
-        const lookup = this.lookup(row, tokens);
-        try {
-          const answer = send(phase.isCheap && cheap ? cheap : prepared, phase.base, patience, lookup);
-          // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
-          const took = answer.timings.blocked + answer.timings.duration;
-          return { took, reason: reasonToFail(request, answer.status, answer.body) };
-        } catch (error) {
-          return { took: 0, reason: reasonOf(String(error)) };
-        }
+        return this.ask(turn, phase, { timeout: patience, isRead: isSampled }, this.lookup(row, tokens));
       },
     };
+  }
+
+  /** Sends a request. One that is read has its form in the outcome. */
+  private ask(turn: Turn, phase: Phase, how: How, lookup: Lookup): Outcome {
+    const { request, prepared, kind } = turn;
+    try {
+      const answer = send(phase.isCheap && this.cheap ? this.cheap : prepared, phase.base, how, lookup);
+      // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
+      const took = answer.timings.blocked + answer.timings.duration;
+      const reason = reasonToFail(request, answer.status, answer.body);
+      return { took, reason, kind, form: how.isRead && !reason ? encodeForm(kind, answer.body) : undefined };
+    } catch (error) {
+      return { took: 0, reason: reasonOf(String(error)), kind };
+    }
   }
 
   /** Logs in, once for each variant; the user keeps what it captured. */
@@ -127,7 +151,7 @@ export class RequestUsers implements Users {
     const row = this.rows[user % this.rows.length];
     this.captured[variant] = null;
     try {
-      const answer = send(this.preparedLogin, base, this.settings.timeout, this.lookup(row));
+      const answer = send(this.preparedLogin, base, this.settings, this.lookup(row));
       this.loginStatus = answer.status;
       if (answer.status !== login.status) return;
       const document = parsed(answer.body);
@@ -162,7 +186,7 @@ export class RequestUsers implements Users {
   private answer(request: Request, base: string, lookup: Lookup): Answer {
     const unanswered = { request: `${request.method} ${request.path}`, status: 0, reason: null, shape: null };
     try {
-      const { status, body: text } = send(prepare(request, true), base, this.settings.timeout, lookup);
+      const { status, body: text } = send(prepare(request, true), base, this.settings, lookup);
       const document = parsed(text);
       const reason = reasonToFail(request, status, text) ?? null;
       return { ...unanswered, status, reason, shape: document === undefined ? null : shape(document) };
@@ -205,12 +229,12 @@ function prepare(request: Sent, isRead: boolean): Prepared {
   };
 }
 
-function send(request: Prepared, base: string, timeout: number, lookup: Lookup) {
+function send(request: Prepared, base: string, { timeout, isRead = false }: How, lookup: Lookup) {
   const headers = Object.fromEntries(request.headers.map(([name, text]) => [name, text(lookup)]));
   return http.request(request.method, base + request.target(lookup), request.body?.(lookup) ?? null, {
     headers,
     timeout,
-    responseType: request.isRead ? 'text' : 'none',
+    responseType: request.isRead || isRead ? 'text' : 'none',
     responseCallback: request.expected,
     tags: { name: request.name },
   });
