@@ -33,6 +33,11 @@ export interface Request {
   weight: number;
 }
 
+export interface Typical {
+  rate: number | null;
+  gaps: 'exponential' | 'even';
+}
+
 export interface Windows {
   warmup_users: number;
   warmup_query: Record<string, string> | null;
@@ -58,6 +63,7 @@ export interface Experiment {
   name: string;
   workload: Workload;
   load: Closed | Open;
+  typical: Typical | null;
   windows: Windows;
   max_response: number;
   variants: string[];

@@ -149,7 +149,7 @@ def test_trials_of_several_calls_are_one_document() -> None:
         trial = recorded.trial("virtual", position=position)
         thresholds = {"virtual": {"http_req_duration": {"p(95)<500": holds}}}
         return K6Document(
-            version=1,
+            version=2,
             experiment="shop",
             run_id="r",
             block=1,

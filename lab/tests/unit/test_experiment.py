@@ -13,7 +13,7 @@ from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import experiment_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad, OpenLoad
+from vtlab.model.load import ClosedLoad, Load, OpenLoad, RateLoad, ShareLoad
 from vtlab.model.service import Service
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 
@@ -106,7 +106,15 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(variants=["platform", "green"]), "unknown variant 'green'"),
         (changed(variants=["platform", "platform"]), "must differ"),
         (changed(variants=["platform"]), "variants"),
-        (changed(primary="latency_p99"), "latency_p99 needs load.typical"),
+        (changed(primary="latency_p99"), "latency_p99 needs load.full: none"),
+        (
+            changed(load__typical={"rate": 3, "users": 50}),
+            "load.typical.users goes with load.full: none: beside full load vtlab chooses the users",
+        ),
+        (
+            changed(windows__wait_for_answers=False, load__typical={"share": 0.6}),
+            "windows.wait_for_answers: false beside load.typical: a variant ends with its trial: write typical: none",
+        ),
         (changed(expected={"green": 3}), "expected names 'green', which is not among the variants"),
         (changed(expected={"virtual": 0}), "expected.virtual must be above 0"),
         (changed(load__full__round={"green": "1s"}), "load.full.round names 'green'"),
@@ -224,35 +232,55 @@ def test_an_old_key_names_what_takes_its_place(text: str, message: str) -> None:
         ({"full": {"users": "auto", "think_time": "1s"}}, True, ClosedLoad(users=64, think_time="1s")),
         ({"full": {"users": 20}}, False, ClosedLoad(users=20)),
         ({"full": {"users": 20}, "typical": "none"}, False, ClosedLoad(users=20)),
+        ({"full": {"users": 20}, "typical": {"rate": 3}}, False, ClosedLoad(users=20)),
+        ({"full": "auto", "typical": {"share": 0.5}}, True, ClosedLoad(users=64)),
         # 120/s for 15 s, and 4 sqrt(1800)
         ({"typical": {"rate": "120/s"}}, False, OpenLoad(rate=120, users=1970)),
         ({"full": "none", "typical": {"rate": 120, "users": 2000}}, False, OpenLoad(rate=120, users=2000)),
     ],
 )
-def test_a_file_has_one_load_that_is_measured(
+def test_a_file_has_one_load_of_the_trials(
     load: dict[str, Any], is_searched: bool, measured: ClosedLoad | OpenLoad
 ) -> None:
     parsed = of_text(changed(load=load))
     assert (parsed.is_searched, parsed.load) == (is_searched, measured)
     again = experiment_files.of_document(parsed.document(), Path("there"))
     assert again == parsed
-    assert parsed.with_load(parsed.load).load == measured
+    with_its_load = parsed.with_load(parsed.load)
+    assert (with_its_load.load, with_its_load.typical_beside) == (measured, parsed.typical_beside)
 
 
 @pytest.mark.parametrize(
-    "load",
+    ("load", "beside"),
     [
-        {"full": "auto", "typical": {"rate": 3}},
-        {"full": {"users": 9}, "typical": {"rate": 3}},
-        {"typical": {"share": 0.6}},
-        {"full": {"users": 9}, "typical": {"share": 0.6}},
+        ({}, ShareLoad(share=0.6)),
+        ({"full": {"users": 9}}, ShareLoad(share=0.6)),
+        ({"full": "auto", "typical": {"share": 0.3}}, ShareLoad(share=0.3)),
+        # At a rate beside full load vtlab chooses the users.
+        ({"full": {"users": 9}, "typical": {"rate": 5000}}, RateLoad(rate=5000)),
+        ({"full": {"users": 9}, "typical": "none"}, None),
+        ({"typical": {"rate": 3}}, None),
+        ({"full": "none", "typical": {"rate": 3}}, None),
     ],
 )
-def test_two_loads_are_valid_and_not_measured_yet(load: dict[str, Any]) -> None:
-    both = of_text(changed(load=load))
-    with pytest.raises(BadInput, match=r"blocking: load\.typical beside load\.full is not measured yet") as refused:
-        both.refuse_unmeasurable()
-    assert refused.value.fix == "leave one of them out"
+def test_typical_load_is_beside_full_load_unless_the_file_has_one_load(
+    load: dict[str, Any], beside: RateLoad | ShareLoad | None
+) -> None:
+    assert of_text(changed(load=load)).typical_beside == beside
+
+
+def test_the_rate_that_vtlab_chooses_is_written_out() -> None:
+    for typical, gaps in (({"share": 0.6}, "exponential"), ({"rate": 9, "gaps": "even"}, "even")):
+        planned = of_text(changed(load={"full": {"users": 9}, "typical": typical})).with_typical_rate(29.3)
+        assert planned.document()["load"]["typical"] == {"rate": 29.3, "gaps": gaps}
+        assert experiment_files.of_document(planned.document(), Path("there")) == planned
+
+
+def test_a_variant_that_ends_with_its_trial_has_no_typical_load_by_default() -> None:
+    load = {"full": {"users": 9}}
+    ends = of_text(changed(load=load, windows__wait_for_answers=False))
+    assert ends.load_ == Load(full=ClosedLoad(users=9), typical="none")
+    assert experiment_files.of_document(ends.document(), Path("there")) == ends
 
 
 def test_a_service_is_all_that_a_file_needs(tmp_path: Path) -> None:

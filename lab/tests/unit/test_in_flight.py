@@ -27,7 +27,7 @@ def test_what_the_other_server_still_works_on_counts() -> None:
         trials[1].model_copy(update={"variant": "platform"}),
     )
     document = K6Document(
-        version=1,
+        version=2,
         experiment="e",
         run_id="r",
         block=1,

@@ -10,7 +10,7 @@ import pytest
 from vtlab.errors import BlockFault
 from vtlab.k6 import call as k6
 from vtlab.model.workload import Workload
-from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
+from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall, TypicalCall
 
 
 def call(**changes: object) -> k6.Call:
@@ -46,6 +46,7 @@ def test_the_command_says_everything() -> None:
         "SINGLE": "5s",
         "POSITION": "1",
         "WAIT_FOR_ANSWERS": "true",
+        "TYPICAL": "",
         "RUN_ID": "r",
         "BLOCK": "3",
         "DOCUMENT": "/run/k6/d.json",
@@ -76,6 +77,31 @@ def test_warm_up_alone_has_an_empty_order_and_no_single_phase() -> None:
     values = k6.phase_variables(LoadCall(warmup_cycles=2, trial_load_cycles=3))
     assert values["ORDER"] == ""
     assert (values["WARMUP_CYCLES"], values["OWN_CYCLES"], values["SINGLE"]) == ("2", "3", "0s")
+
+
+def test_typical_load_has_its_variants_rate_users_and_times() -> None:
+    typical = TypicalCall(["virtual", "platform"], rate=29.3, users=176, settle=1200, measure=15_000)
+    assert {
+        "ORDER": "",
+        "TYPICAL": "virtual,platform",
+        "RATE": "29.3",
+        "TYPICAL_USERS": "176",
+        "TYPICAL_SETTLE": "1200ms",
+        "TYPICAL_MEASURE": "15000ms",
+    }.items() <= k6.phase_variables(LoadCall(typical=typical)).items()
+    assert k6.phase_variables(LoadCall(trial_order=["platform"]))["TYPICAL"] == ""
+
+
+def test_probes_go_beside_trials_and_typical_load_alone() -> None:
+    typical = TypicalCall(["platform"], rate=3, users=20, settle=1000, measure=15_000)
+    for probed in (LoadCall(trial_order=["platform"]), LoadCall(typical=typical)):
+        assert "PROBES" not in k6.phase_variables(probed)
+    for silent in (
+        LoadCall(warmup_cycles=1),
+        LoadCall(light_load=LightLoad({"platform": [0]})),
+        LoadCall(trial_order=["platform"], with_probe=False),
+    ):
+        assert k6.phase_variables(silent)["PROBES"] == "none"
 
 
 def test_light_load_and_what_the_warm_up_showed_are_told() -> None:
@@ -114,7 +140,7 @@ def test_a_document_that_is_missing_or_wrong_is_a_fault_with_the_log(tmp_path: P
     path.write_text('{"version": 1,', encoding="utf-8")
     with pytest.raises(BlockFault, match="cannot be read"):
         k6.read_document(path, "")
-    good = {"version": 1, "experiment": "e", "run_id": "r", "block": 1, "order": [], "agreed": True}
+    good = {"version": 2, "experiment": "e", "run_id": "r", "block": 1, "order": [], "agreed": True}
     good |= {"warmup": [], "single": [], "trials": []}
     path.write_text(json.dumps(good | {"extra": 1}), encoding="utf-8")
     with pytest.raises(BlockFault, match="extra"):

@@ -79,7 +79,7 @@ def line(at: str, text: str) -> str:
 def document() -> K6Document:
     block = recorded.run(blocks=1).blocks[0]
     return K6Document(
-        version=1,
+        version=2,
         experiment="e",
         run_id="r",
         block=1,

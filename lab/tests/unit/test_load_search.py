@@ -96,7 +96,7 @@ class Pair(RecordedBlock):
         trials = [self._trial(variant, users, window) for users in call.pacing.users for variant in call.trial_order]
         self.now += sum(1 + 3 * (trial.latency.mean or 0) + window for trial in trials)
         return K6Document(
-            version=1,
+            version=2,
             experiment="shop",
             run_id="r",
             block=0,

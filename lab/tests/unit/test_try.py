@@ -262,14 +262,11 @@ def test_an_assertion_that_nothing_answers_is_refused_before_the_search(
 
 def test_nothing_is_prepared_for_what_cannot_be_measured(tmp_path: Path) -> None:
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
-    for experiment, words in (
-        (recorded.experiment(requests=[]), "no request given"),
-        (recorded.experiment(load={"full": {"users": 9}, "typical": {"rate": 3}}), "is not measured yet"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            prepare(experiment, options)
-        with pytest.raises(BadInput, match=words):
-            create_runs([PlannedRun("a", experiment)], options, "a")
-        with pytest.raises(BadInput, match=words):
-            begin.begin_runs([PlannedRun("a", experiment)], options, QUIET)
+    experiment, words = recorded.experiment(requests=[]), "no request given"
+    with pytest.raises(BadInput, match=words):
+        prepare(experiment, options)
+    with pytest.raises(BadInput, match=words):
+        create_runs([PlannedRun("a", experiment)], options, "a")
+    with pytest.raises(BadInput, match=words):
+        begin.begin_runs([PlannedRun("a", experiment)], options, QUIET)
     assert list(tmp_path.iterdir()) == []

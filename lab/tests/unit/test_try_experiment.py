@@ -20,7 +20,7 @@ from vtlab.host.process_ledger import Ledger
 from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
 from vtlab.model.experiment_files import load, of_document
-from vtlab.model.load import ClosedLoad, OpenLoad
+from vtlab.model.load import ClosedLoad, Load, OpenLoad, RateLoad, SearchedLoad, ShareLoad
 from vtlab.model.service import Need, Service
 from vtlab.planning import planned_runs, remarks
 from vtlab.planning.shipped_experiments import of_service
@@ -223,8 +223,7 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
     reset = experiment_of(jar, "POST /b", reset="POST /reset")
     assert (reset.reset, remarks.writing_remarks(reset)) == ("POST /reset", [])
     rated = experiment_of(jar, "GET /a", rate=300.0)
-    assert isinstance(rated.load, OpenLoad)
-    assert rated.load.users >= rated.load.least_users(rated.max_response)
+    assert (rated.is_searched, rated.typical_beside) == (True, RateLoad(rate=300))
     assert remarks.writing_remarks(rated) == []
     more = experiment_of(jar, "GET /a", java="25", variant=["platform-1000"])
     assert more.variants == ["platform", "virtual", "platform-1000"]
@@ -242,14 +241,11 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
         (["GET /a"], {"users": -1}, "^--users: must be above 0"),
         (["GET /a"], {"users": 0}, "^--users: "),
         (["GET /a"], {"rate": -1.0}, "^--rate: "),
-        (["GET /a"], {"rate": 9.0, "think": "1s"}, "--think-time with --rate: an arrival waits for no answer"),
         (["GET /a"], {"needs": ["database"]}, "has no driver for MariaDB"),
         (["GET /a"], {"variant": ["turbo"]}, "^--variant: unknown variant 'turbo': known are platform"),
         (["GET /a"], {"variant": ["turbo=1"]}, "variant turbo=1: no such variant"),
         (["GET /a"], {"rate": 1e9}, "^--rate: must be 1,000,000 or less"),
-        (["GET /a"], {"rate": 1e5}, r"^--rate: load\.typical\.rate 100000/s needs"),
         (["GET /a"], {"rate": float("inf")}, "^--rate: must be a finite number"),
-        (["GET /a"], {"users": 5, "rate": 9.0}, "^--users with --rate: "),
     ],
 )
 def test_a_call_that_makes_no_sense_is_bad_input(
@@ -316,10 +312,10 @@ def test_a_file_makes_the_experiment_of_the_same_call(tmp_path: Path, invented_t
 def test_options_of_the_call_override_the_file(tmp_path: Path, invented_tools: Path) -> None:
     file = shop(tmp_path)
     experiment = experiment_of(file, rate=200.0, cpu=1.0)
-    assert isinstance(experiment.load, OpenLoad)
-    assert (experiment.load.rate, experiment.limits.cpu, experiment.limits.memory) == (200, 1, "2Gi")
-    users = experiment_of(file, users=30).load
-    assert users == ClosedLoad(users=30, think_time="500ms")
+    assert experiment.load_ == Load(full=SearchedLoad(think_time="500ms"), typical=RateLoad(rate=200))
+    assert (experiment.limits.cpu, experiment.limits.memory) == (1, "2Gi")
+    users = experiment_of(file, users=30)
+    assert users.load_ == Load(full=ClosedLoad(users=30, think_time="500ms"), typical=ShareLoad())
     with pytest.raises(BadInput, match=r"values in service\.env, and --env_file"):
         experiment_of(file, env_file="/other.env")
 
@@ -339,12 +335,36 @@ def test_what_a_file_derives_from_its_load_does_not_hold_for_an_option(tmp_path:
     assert experiment_of(file, think="2s").load == ClosedLoad(
         users=200, think_time="2s", service_time={"platform": "1s"}
     )
-    for typical, gaps in (("{rate: 100, users: 4000, gaps: even}", "even"), ("{share: 0.6}", "exponential")):
-        file.write_text(FILE.replace("full: {users: auto, think_time: 500ms}", f"typical: {typical}"), encoding="utf-8")
-        rated = experiment_of(file, rate=400.0).load
-        assert isinstance(rated, OpenLoad)
-        # 400/s for 30 s, and 4 sqrt(12000)
-        assert (rated.rate, rated.users, rated.gaps) == (400, 12_439, gaps)
+    file.write_text(
+        FILE.replace("full: {users: auto, think_time: 500ms}", "typical: {rate: 100, users: 4000, gaps: even}"),
+        encoding="utf-8",
+    )
+    # 400/s for 30 s, and 4 sqrt(12000)
+    assert experiment_of(file, rate=400.0).load == OpenLoad(rate=400, users=12_439, gaps="even")
+
+
+@pytest.mark.parametrize(
+    ("load", "options", "loads"),
+    [
+        ("{}", {"rate": 9.0}, Load(full=SearchedLoad(), typical=RateLoad(rate=9))),
+        ("{typical: none}", {"rate": 9.0}, Load(full=SearchedLoad(), typical=RateLoad(rate=9))),
+        ("{typical: {share: 0.5}}", {"rate": 9.0}, Load(full=SearchedLoad(), typical=RateLoad(rate=9))),
+        ("{full: {users: 7}}", {"rate": 9.0}, Load(full=ClosedLoad(users=7), typical=RateLoad(rate=9))),
+        ("{}", {"rate": 9.0, "users": 7}, Load(full=ClosedLoad(users=7), typical=RateLoad(rate=9))),
+        ("{}", {"rate": 9.0, "think": "1s"}, Load(full=SearchedLoad(think_time="1s"), typical=RateLoad(rate=9))),
+        ("{}", {"users": 7}, Load(full=ClosedLoad(users=7), typical=ShareLoad(share=0.6))),
+        ("{typical: none}", {"users": 7}, Load(full=ClosedLoad(users=7), typical="none")),
+        ("{typical: {rate: 3}}", {"users": 7}, Load(full=ClosedLoad(users=7), typical=RateLoad(rate=3))),
+        # A file without full load has none at another rate either.
+        ("{typical: {rate: 3}}", {"rate": 9.0}, Load(full="none", typical=OpenLoad(rate=9, users=336))),
+        ("{full: none, typical: {rate: 3}}", {"rate": 9.0}, Load(full="none", typical=OpenLoad(rate=9, users=336))),
+    ],
+)
+def test_an_option_of_one_load_leaves_the_other_load_of_the_file(
+    load: str, options: dict[str, Any], loads: Load, tmp_path: Path, invented_tools: Path
+) -> None:
+    file = shop(tmp_path, FILE.replace("{full: {users: auto, think_time: 500ms}}", load))
+    assert experiment_of(file, **options).load_ == loads
 
 
 def test_a_complete_file_can_be_repeated_at_a_higher_rate(tmp_path: Path, invented_tools: Path) -> None:
@@ -362,7 +382,7 @@ def test_a_complete_file_can_be_repeated_at_a_higher_rate(tmp_path: Path, invent
     [
         ({"variant": ["turbo"]}, "^--variant: unknown variant 'turbo'"),
         ({"k6": "/load.ts"}, "^--k6: data and login are for requests|^--k6: requests and k6, a script, exclude"),
-        ({"rate": 1e5}, "^--rate: load.typical.rate 100000/s needs"),
+        ({"rate": 1e7}, "^--rate: must be 1,000,000 or less"),
     ],
 )
 def test_an_option_that_does_not_go_with_the_file_is_named(

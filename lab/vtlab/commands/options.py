@@ -248,14 +248,8 @@ def variant_option(variants: Sequence[str] | None) -> Option:
 
 
 def load_options(users: int | None, rate: float | None, think_time: str | None) -> list[Option]:
-    """Returns the options of a load. Where a call names one load alone it replaces the other load of a file. BadInput
-    for a think time without users."""
-    if think_time is not None and rate is not None:
-        raise BadInput("--think-time with --rate: an arrival waits for no answer", "leave one of them out")
-    only = [Option("--rate", "load.full", "none")] if users is None and rate is not None else []
-    only += [Option("--users", "load.typical", "none")] if rate is None and users is not None else []
+    """Returns the options of the loads: users and think time of full load, the rate of typical load."""
     return [
-        *only,
         Option("--users", "load.full.users", users),
         Option("--think-time", "load.full.think_time", think_time),
         Option("--rate", "load.typical.rate", rate),

@@ -41,6 +41,7 @@ from vtlab.measuring.progress import Progress
 from vtlab.model import documents
 from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
+from vtlab.model.load import TYPICAL_SHARE
 from vtlab.model.workload import METHODS
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import load_deployment, load_service
@@ -79,11 +80,18 @@ def try_(
     ] = None,
     users: Annotated[
         int | None,
-        typer.Option("--users", metavar="N", help="Concurrent users. [default: search]", rich_help_panel=LOAD),
+        typer.Option(
+            "--users", metavar="N", help="Concurrent users of full load. [default: search]", rich_help_panel=LOAD
+        ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="N", help="Arrivals per second, in place of users.", rich_help_panel=LOAD),
+        typer.Option(
+            "--rate",
+            metavar="N",
+            help=f"Arrivals per second of the typical load. [default: {TYPICAL_SHARE:.0%} of full load]",
+            rich_help_panel=LOAD,
+        ),
     ] = None,
     think: Annotated[
         str | None,

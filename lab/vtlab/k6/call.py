@@ -76,6 +76,7 @@ def phase_variables(call: LoadCall) -> dict[str, str]:
         "WAIT_FOR_ANSWERS": str(call.wait_for_answers).lower(),
     }
     light, pacing = call.light_load, call.pacing
+    variables |= _typical_variables(call)
     if light:
         variables["LIGHT"] = json.dumps({name: list(rates) for name, rates in light.rates.items()})
         variables |= {"LIGHT_SETTLE": f"{light.settle}ms", "LIGHT_MEASURE": f"{light.measure}ms"}
@@ -89,6 +90,22 @@ def phase_variables(call: LoadCall) -> dict[str, str]:
         variables["USERS"] = ",".join(map(str, pacing.users))
     if pacing.measure is not None:
         variables["MEASURE"] = f"{pacing.measure}ms"
+    return variables
+
+
+def _typical_variables(call: LoadCall) -> dict[str, str]:
+    """Returns the variables of the typical load and of the probes, whose URLs are the target's."""
+    typical = call.typical
+    variables = {"TYPICAL": ",".join(typical.order) if typical else ""}
+    if typical:
+        variables |= {
+            "RATE": f"{typical.rate:g}",
+            "TYPICAL_USERS": str(typical.users),
+            "TYPICAL_SETTLE": f"{typical.settle}ms",
+            "TYPICAL_MEASURE": f"{typical.measure}ms",
+        }
+    if not call.is_probed:
+        variables["PROBES"] = "none"
     return variables
 
 
@@ -159,9 +176,10 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
 
 
 def block_seconds(k6: Path, script: Path, experiment: Path, variants: Sequence[str]) -> float | None:
-    """Asks k6 for the seconds that one block of a normalised experiment takes; None where it does not say."""
+    """Asks k6 for the seconds that one block of a normalised experiment takes, without single users and typical load;
+    None where it does not say."""
     targets = json.dumps(dict.fromkeys(variants, "http://localhost"))
-    values = {"EXPERIMENT": str(experiment), "TARGETS": targets, "SINGLE": "0s"}
+    values = {"EXPERIMENT": str(experiment), "TARGETS": targets, "SINGLE": "0s", "TYPICAL": ""}
     command = [str(k6), "inspect", *_environment_options(values), str(script)]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
@@ -210,7 +228,7 @@ def joined(documents: Sequence[K6Document]) -> K6Document:
             "order": [variant for document in documents for variant in document.order],
             **{
                 part: [trial for document in documents for trial in getattr(document, part)]
-                for part in ("warmup", "single", "trials", "light")
+                for part in ("warmup", "single", "trials", "typical", "light")
             },
             "thresholds": thresholds,
         }

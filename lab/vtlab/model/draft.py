@@ -47,7 +47,8 @@ class Draft:
             return
         if option.key.startswith("service."):
             self._expand_service(option)
-        self._refuse_mixed_loads(option)
+        self._refuse_lone_think_time(option)
+        self._add_full_load(option)
         self._forget(option.key)
         *parents, last = option.key.split(".")
         before = _at(self.document, parents).get(last)
@@ -83,20 +84,25 @@ class Draft:
         if isinstance(service, str) and not service.endswith(documents.SUFFIXES):
             self.document = {**self.document, "service": {"jar": service}}
 
-    def _refuse_mixed_loads(self, option: Option) -> None:
-        """Raises BadInput for options of both loads in one call, and for a think time without users."""
-        load = _at(self.document, ["load"])
-        if option.key == "load.typical.rate" and (users := self._authors.get("load.full.users")):
-            raise BadInput(
-                f"{users} with {option.name}: load.typical beside load.full is not measured yet",
-                "leave one of them out",
-            )
-        has_rate = _at(load, ["typical"]) and load.get("full", NONE) == NONE
-        if option.key == "load.full.think_time" and has_rate:
+    def _refuse_lone_think_time(self, option: Option) -> None:
+        """Raises BadInput for a think time where the file has no full load."""
+        if option.key == "load.full.think_time" and not self._has_full_load():
             raise BadInput(
                 f"{option.name} with the rate in load.typical of the file: an arrival waits for no answer",
                 "add --users 200, or leave it out",
             )
+
+    def _add_full_load(self, option: Option) -> None:
+        """Writes out the default full load beside a rate, which alone would stand for no full load."""
+        if option.key == "load.typical.rate" and self._has_full_load():
+            load = _at(self.document, ["load"])
+            self.document = _with(self.document, ["load"], {"full": "auto", **load})
+
+    def _has_full_load(self) -> bool:
+        """Tells whether the file and the options so far have full load, as ``load.Load`` fills in its defaults."""
+        load = _at(self.document, ["load"])
+        default = NONE if "rate" in _at(load, ["typical"]) else "auto"
+        return bool(load.get("full", default) != NONE)
 
     def _forget(self, key: str) -> None:
         """Removes what the file derived from its own value of a key."""

@@ -29,6 +29,7 @@ from vtlab.model.load import (
     OpenLoad,
     RateLoad,
     SearchedLoad,
+    ShareLoad,
 )
 from vtlab.model.service import NAME, Need, Service
 from vtlab.model.short_variants import KINDS
@@ -114,7 +115,10 @@ class Windows(_Strict):
     ] = 2
     wait_for_answers: Annotated[
         bool,
-        Field(description="false: a trial gives up unanswered requests when its window ends; needs trials: 1"),
+        Field(
+            description="false: a trial gives up unanswered requests when its window ends; needs trials: 1 and"
+            " load.typical: none"
+        ),
     ] = True
 
 
@@ -220,7 +224,7 @@ class Experiment(_Strict):
     ] = MAX_ERRORS
     primary: Annotated[
         Literal["throughput", "latency_p99"],
-        Field(description="metric that the verdict is about; latency_p99 needs load.typical"),
+        Field(description="metric that the verdict is about; latency_p99 needs load.full: none"),
     ] = "throughput"
     windows: Windows = Windows()
     expected: Annotated[
@@ -255,11 +259,31 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _fits_the_load(self) -> Experiment:
-        has_full_load = self.load_.full != NONE
-        if self.primary == "latency_p99" and self.load_.typical == NONE:
-            raise ValueError("latency_p99 needs load.typical: full load hides latency when the service slows down")
+        has_full_load, typical = self.load_.full != NONE, self.load_.typical
+        if self.primary == "latency_p99" and has_full_load:
+            raise ValueError("latency_p99 needs load.full: none: full load hides latency when the service slows down")
         if not self.windows.wait_for_answers and (self.windows.trials > 1 or not has_full_load):
             raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and load.full")
+        if has_full_load and isinstance(typical, RateLoad) and typical.users is not None:
+            raise WrongKey(
+                "load.typical.users goes with load.full: none: beside full load vtlab chooses the users of the rate",
+                "load.typical.users",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _ends_with_its_trial(self) -> Experiment:
+        """Leaves typical load out, or refuses it, where a variant ends with its trial."""
+        if self.windows.wait_for_answers or self.typical_beside is None:
+            return self
+        if "typical" in self.load_.model_fields_set:
+            raise WrongKey(
+                "windows.wait_for_answers: false beside load.typical: a variant ends with its trial: write typical:"
+                " none",
+                "windows.wait_for_answers",
+                "load.typical",
+            )
+        object.__setattr__(self, "load_", self.load_.model_copy(update={"typical": NONE}))
         return self
 
     @model_validator(mode="after")
@@ -335,7 +359,7 @@ class Experiment(_Strict):
             subject = service.jar_path.name if service and service.jar_path else self.name
             object.__setattr__(self, "description", f"{subject}: {self.workload.title}")
         typical = self.load_.typical
-        if isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
+        if self.load_.full == NONE and isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
             users = typical.users or typical.least_users(self.max_response)
             if users > MOST_USERS:
                 raise WrongKey(
@@ -387,25 +411,42 @@ class Experiment(_Strict):
 
     @property
     def load(self) -> ClosedLoad | OpenLoad:
-        """Load that is measured; where vtlab must search it, that of the warm-up before. BadInput for two loads."""
+        """Load of the trials: full load, or typical load where there is no full one. Where vtlab must search it, the
+        load of the warm-up before."""
         full, typical = self.load_.full, self.load_.typical
-        if typical == NONE and isinstance(full, SearchedLoad):
+        if isinstance(full, SearchedLoad):
             return ClosedLoad(users=SEARCH_USERS, think_time=full.think_time)
-        if typical == NONE and isinstance(full, ClosedLoad):
+        if isinstance(full, ClosedLoad):
             return full
-        if full == NONE and isinstance(typical, OpenLoad):
-            return typical
-        raise BadInput(f"{self.name}: load.typical beside load.full is not measured yet", "leave one of them out")
+        # Without full load the typical one has a rate (Load) and users (_fill_in_defaults).
+        assert isinstance(typical, OpenLoad)
+        return typical
+
+    @property
+    def typical_beside(self) -> RateLoad | ShareLoad | None:
+        """Typical load that is measured beside the load of the trials; None where it is that load, or none."""
+        full, typical = self.load_.full, self.load_.typical
+        return None if full == NONE or isinstance(typical, str) else typical
 
     def with_load(self, load: ClosedLoad | OpenLoad) -> Experiment:
-        """Returns the experiment with that load alone."""
+        """Returns the experiment with that load of the trials; closed load keeps the typical one beside it."""
         if isinstance(load, ClosedLoad):
-            return self.model_copy(update={"load_": Load(full=load, typical=NONE)})
+            return self.model_copy(update={"load_": Load(full=load, typical=self.load_.typical)})
         return self.model_copy(update={"load_": Load(full=NONE, typical=load)})
 
+    def with_typical_rate(self, rate: float) -> Experiment:
+        """Returns the experiment with the rate that vtlab chose for the typical load beside full load."""
+        typical = RateLoad(rate=rate, gaps=self.typical_gaps)
+        return self.model_copy(update={"load_": self.load_.model_copy(update={"typical": typical})})
+
+    @property
+    def typical_gaps(self) -> Literal["exponential", "even"]:
+        """Gaps between the arrivals of the typical load."""
+        typical = self.load_.typical
+        return typical.gaps if isinstance(typical, RateLoad) else "exponential"
+
     def refuse_unmeasurable(self) -> None:
-        """Raises BadInput where nothing is asked of the service, and for two loads."""
-        _ = self.load
+        """Raises BadInput where nothing is asked of the service."""
         if self.workload.is_empty:
             raise BadInput(
                 f"{self.name}: no request given", "write requests: [GET /orders/17] into the file, or k6: load.ts"

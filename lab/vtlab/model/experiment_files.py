@@ -160,8 +160,8 @@ def _validated(draft: Draft) -> Experiment:
 
 
 def _refuse_few_users(experiment: Experiment) -> None:
-    """Refuses too few users for an open load. The model does not: recorded runs of the tests have fewer."""
-    load = experiment.load_.typical
+    """Refuses too few users for trials of an open load. The model does not: recorded runs of the tests have fewer."""
+    load = experiment.load
     if isinstance(load, OpenLoad) and load.users < load.least_users(experiment.max_response):
         least = load.least_users(experiment.max_response)
         raise BadInput(

@@ -42,7 +42,8 @@ class Preflight(Record):
 class K6Document(Record):
     """Document that ``k6/block.ts`` writes for one call."""
 
-    version: Literal[1]
+    # 1 until block.ts writes typical load, answers and probes.
+    version: Literal[1, 2]
     experiment: str
     run_id: str
     block: int
@@ -51,6 +52,7 @@ class K6Document(Record):
     agreed: bool
     warmup: list[Trial]
     single: list[Trial]
+    typical: list[Trial] = Field(default_factory=list)
     light: Annotated[list[Trial], Field(default_factory=list)]
     trials: list[Trial]
     #: Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials.
@@ -59,4 +61,4 @@ class K6Document(Record):
     @property
     def phases(self) -> list[Trial]:
         """All phases, in the order in which each variant had them."""
-        return [*self.warmup, *self.single, *self.trials, *self.light]
+        return [*self.warmup, *self.single, *self.trials, *self.typical, *self.light]

@@ -19,6 +19,8 @@ MOST_USERS = 20_000
 MOST_RATE = 1_000_000
 #: In a file: no such load.
 NONE = "none"
+#: Rate of the typical load, where no file names one: a share of what the first variant serves under full load.
+TYPICAL_SHARE = 0.6
 _NoLoad = Literal["none"]
 
 
@@ -106,8 +108,8 @@ class RateLoad(_Strict):
         Field(
             gt=0,
             le=MOST_USERS,
-            description="users who send the arrivals in turn; an arrival whose user is still busy is dropped. The"
-            " default is the least number: rate x max_response + 4 x sqrt(rate x max_response)",
+            description="users who send the arrivals in turn, where load.full is none; an arrival whose user is still"
+            " busy is dropped. The default is the least number: rate x max_response + 4 x sqrt(rate x max_response)",
         ),
     ] = None
     gaps: Annotated[
@@ -141,8 +143,10 @@ class ShareLoad(_Strict):
 
     share: Annotated[
         float,
-        Field(gt=0, le=1, description="share of the first variant's throughput under full load; not measured yet"),
-    ]
+        Field(
+            gt=0, le=1, description="share of what the first variant serves under full load, fixed by the first block"
+        ),
+    ] = TYPICAL_SHARE
 
 
 def _words(choices: str, *words: str) -> Callable[[Any], Any]:
@@ -203,19 +207,21 @@ class Load(_Strict):
     typical: Annotated[
         TypicalLoad,
         Field(
-            description="arrivals at one rate for all variants: none, or the keys below. vtlab does not measure it"
-            " beside full load yet"
+            description="arrivals at one rate for all variants, beside full load or alone: none, or the keys below."
+            " The default is six tenths of full load, and none where windows.wait_for_answers is false"
         ),
-    ] = "none"
+    ] = ShareLoad()
 
     @model_validator(mode="before")
     @classmethod
-    def _is_rate_alone(cls, value: Any) -> Any:
-        """Leaves full load out of a file with a typical rate alone."""
+    def _is_one_alone(cls, value: Any) -> Any:
+        """Leaves full load out of a file with a typical rate alone, and typical load out of one without full load."""
         if isinstance(value, Mapping) and "full" not in value:
             typical = value.get("typical")
             if isinstance(typical, RateLoad) or (isinstance(typical, Mapping) and "rate" in typical):
                 return {**value, "full": NONE}
+        if isinstance(value, Mapping) and value.get("full") == NONE and "typical" not in value:
+            return {**value, "typical": NONE}
         return value
 
     @model_validator(mode="after")

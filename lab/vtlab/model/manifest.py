@@ -44,8 +44,33 @@ class SequentialRule(Record):
     within: float | None = None
 
 
+class TypicalPlan(Record):
+    """Typical load of a run: fixed by the first attempt that shows its rate, the same in all blocks."""
+
+    #: Arrivals per second (iterations of a script), three significant digits.
+    rate: float
+    #: Variant of whose throughput it is a share; empty where the rate was named.
+    of: str
+    #: That throughput, OK answers per second; None where the rate was named.
+    throughput: float | None
+    users: int
+    #: Seconds from the begin of a phase to its window.
+    settle: float
+    #: Length of a window in seconds.
+    window: float
+    #: Whether the variants have it at the same time.
+    is_at_once: bool
+    #: HTTP answers of one iteration of a script.
+    per_iteration: float = 1.0
+
+
+#: Percentile by which the tails of a load are compared: the highest with enough answers beyond it.
+Percentile = Literal["p99", "p95", "p90"]
+
+
 class Manifest(Record):
-    """Record of what ran, on what, and how to run it again. Written once, before the first block."""
+    """Record of what ran, on what, and how to run it again. Written before the first block, and once more by the first
+    attempt that shows the rate of the typical load."""
 
     version: Literal[3] = VERSION
     #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
@@ -83,6 +108,10 @@ class Manifest(Record):
     inspection: Inspection | None = None
     #: What the search for a load measured, where vtlab chose it.
     curve: Curve | None = None
+    #: Typical load beside full load; None until an attempt shows its rate, and where there is none.
+    typical: TypicalPlan | None = None
+    #: Percentile of each load; None where not even p90 has enough answers beyond it.
+    percentiles: dict[Literal["full", "typical"], Percentile | None] = Field(default_factory=dict)
 
     @field_serializer("experiment")
     def _document(self, experiment: Experiment) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from vtlab.model import units
 from vtlab.model import workload as workload_model
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad
+from vtlab.model.load import ClosedLoad, RateLoad
 
 #: Where the normalised forms of the shipped experiments lie.
 FOLDER = "k6/plans"
@@ -77,6 +77,12 @@ class Open(_Part):
     gaps: Literal["exponential", "even"]
 
 
+class Typical(_Part):
+    #: Arrivals per second; null where no one knows it before full load is measured.
+    rate: float | None
+    gaps: Literal["exponential", "even"]
+
+
 class Windows(_Part):
     warmup_users: int
     #: In place of the only request's own.
@@ -99,7 +105,10 @@ class Normalised(_Part):
     normalised: Literal[1]
     name: str
     workload: Workload
+    #: Of the trials.
     load: Closed | Open
+    #: Typical load beside it; null where there is none.
+    typical: Typical | None
     windows: Windows
     max_response: Milliseconds
     variants: list[str]
@@ -125,6 +134,7 @@ def normalise(experiment: Experiment) -> Normalised:
             if isinstance(load, ClosedLoad)
             else Open(model="open", users=load.users, rate=load.rate, gaps=load.gaps)
         ),
+        typical=_typical(experiment),
         windows=Windows(
             warmup_users=windows.warmup_users,
             warmup_query=windows.warmup_query,
@@ -141,6 +151,20 @@ def normalise(experiment: Experiment) -> Normalised:
         max_response=units.milliseconds(experiment.max_response),
         variants=experiment.variants,
     )
+
+
+def _typical(experiment: Experiment) -> Typical | None:
+    """Returns the typical load beside full load. A share is of the throughput that the declared round allows the first
+    variant."""
+    typical, load, first = experiment.typical_beside, experiment.load, experiment.variants[0]
+    if typical is None:
+        return None
+    if isinstance(typical, RateLoad):
+        return Typical(rate=typical.rate, gaps=typical.gaps)
+    if not isinstance(load, ClosedLoad) or first not in load.round:
+        return Typical(rate=None, gaps=experiment.typical_gaps)
+    throughput = load.users / units.seconds(load.round[first])
+    return Typical(rate=float(f"{typical.share * throughput:.3g}"), gaps=experiment.typical_gaps)
 
 
 def _workload(workload: workload_model.Workload) -> Workload:

@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import NONE
 from vtlab.model.metric_names import MetricName
 
 #: Version of the manifest and of the lines of ``trials.jsonl``.
@@ -53,6 +55,91 @@ class Latency(Record):
     max: float | None
 
 
+class Histogram(Record):
+    """Latencies in logarithmic buckets (``vtlab.model.histogram``)."""
+
+    #: Number of the first bucket that is not empty. Bucket b holds [10^(b/100), 10^((b+1)/100)) microseconds.
+    first: int
+    #: From there to the last bucket that is not empty.
+    counts: list[int]
+    #: If not, a part had so many answers that a count may be off by half a thousandth of them.
+    is_exact: bool
+
+
+class Parts(Record):
+    """Parts of a window, all of the same length: what a bootstrap of its percentiles draws from."""
+
+    #: Length of a part in seconds.
+    seconds: float
+    #: OK answers completed in each.
+    ok: list[int]
+    #: Those that took longer than the percentile of the whole window.
+    above: dict[Literal["p50", "p90", "p95", "p99"], list[int]]
+
+
+class Halves(Record):
+    """Counts of both halves of a window."""
+
+    #: Due (open load, with the dropped) or sent (closed load).
+    arrived: tuple[int, int]
+    #: Answered, failed or timed out.
+    completed: tuple[int, int]
+
+
+class Kind(Record):
+    """One kind of request in a window."""
+
+    #: ``GET /owners/{id}`` of a mix, the scenario of a script.
+    name: str
+    failed: int
+    halves: Halves
+    #: Its ``count`` are the OK answers of the kind.
+    latency: Latency
+
+
+class Forms(Record):
+    """Lengths and shapes of a sample of the answers in a window."""
+
+    #: Kind (by its place), length (bytes, the lower end of its class, 10 classes a decade), shape (5 hexadecimal
+    #: digits; empty: no JSON), answers. The most first, at most 24.
+    rows: list[tuple[int, int, str, int]]
+    #: Answers of further rows.
+    others: int
+
+
+class Answers(Record):
+    """Answers in the window of a trial, or of a phase of typical load."""
+
+    #: Of a script's HTTP answers; None of requests, whose latency the trial has.
+    latency: Latency | None
+    histogram: Histogram
+    parts: Parts
+    halves: Halves
+    #: Empty where there is one kind; at most 20, the rest as ``others``.
+    kinds: list[Kind]
+    #: None where no body was read.
+    forms: Forms | None
+
+
+class Probe(Record):
+    """Probes of the liveness of a variant in a window, five a second."""
+
+    #: Due in the window, and sent.
+    sent: int
+    #: Due while 20 were unanswered.
+    skipped: int
+    #: Answered 200 to 299: there is a liveness endpoint.
+    healthy: int
+    #: Timed out after 15 s, refused or cut; or given up after a wait of over 1 s.
+    unanswered: int
+    #: Took over 1 s, or unanswered.
+    over_second: int
+    #: Seconds; 15 for a time-out. None where none was sent.
+    longest: float | None
+    #: Seconds, by slots of 200 ms from the begin of the window; None: skipped.
+    times: list[float | None]
+
+
 class InFlight(Record):
     """Requests of this trial in flight at the edges of its window, as the client counts them."""
 
@@ -74,11 +161,11 @@ class Counts(Record):
 
 
 class Trial(Record):
-    """One variant under load, as k6 and Prometheus saw it: a trial, a warm-up cycle, a single-user phase, or a phase of
-    light load (``light``), which serves the CPU demand and may be idle (``rate`` 0)."""
+    """One variant under load, as k6 and Prometheus saw it: a trial, a warm-up cycle, a single-user phase, a phase of
+    typical load, or one of light load (``light``), which serves the CPU demand and may be idle (``rate`` 0)."""
 
     variant: str
-    phase: Literal["warmup", "single", "light", "measure"]
+    phase: Literal["warmup", "single", "light", "measure", "typical"]
     position: int
     begin: int
     start: int
@@ -123,6 +210,9 @@ class Trial(Record):
     pinned: dict[str, float] = {}
     #: The machine and the load generator in this window (``vtlab.host.machine``).
     machine: dict[MachineFigure, float | None] = {}
+    #: Of trials and typical load.
+    answers: Answers | None = None
+    probe: Probe | None = None
 
     @property
     def window(self) -> float:
@@ -151,6 +241,8 @@ class Instance(Record):
     alive: bool = True
     #: Kernel OOM kills in its cgroup.
     oom_kills: int = 0
+    #: Bytes of its largest resident set, at the end of the block's measured part. None where that is not known.
+    resident_peak: float | None = None
 
 
 #: How the reason of a variant begins that was not steady after its last warm-up cycle.
@@ -221,6 +313,8 @@ class Block(Record):
     differences: list[str] = []
     warmup: list[Trial] = []
     single: list[Trial] = []
+    #: Beside full load, after the trials: one phase of each variant.
+    typical: list[Trial] = []
     #: Of a run's first block, after its trials.
     light: list[Trial] = []
     trials: list[Trial] = []
@@ -242,3 +336,8 @@ class Block(Record):
     def repeated_seconds(self) -> float:
         """Seconds that the attempt would have taken without the phases that are measured once; 0 where not recorded."""
         return max(0.0, (self.seconds or 0.0) - self.once_seconds)
+
+
+def typical_trials(block: Block, experiment: Experiment) -> list[Trial]:
+    """Returns the windows of a block under typical load: its trials, where that is the only load."""
+    return block.trials if experiment.load_.full == NONE else block.typical

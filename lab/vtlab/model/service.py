@@ -151,6 +151,13 @@ class Service(BaseModel):
             " cluster / stands for an open port, and a Deployment's probe takes precedence"
         ),
     ] = "/"
+    liveness: Annotated[
+        _Path | None,
+        Field(
+            description="path that a kubelet asks whether the service lives; the actuator's by default. In a cluster a"
+            " Deployment's probe takes precedence"
+        ),
+    ] = None
     metrics: Annotated[_Path, Field(description="path of the page that Prometheus scrapes")] = "/metrics"
     settings: Annotated[
         dict[str, str],

@@ -46,6 +46,20 @@ class LightLoad:
 
 
 @dataclass(frozen=True)
+class TypicalCall:
+    """Phases of typical load, one for each variant; the experiment has the gaps between arrivals."""
+
+    #: The variants, in their order.
+    order: Sequence[str]
+    #: Arrivals per second of each variant.
+    rate: float
+    users: int
+    #: Milliseconds of each: with arrivals before the window; the window.
+    settle: int
+    measure: int
+
+
+@dataclass(frozen=True)
 class LoadCall:
     """Phases of one call of k6, in their order."""
 
@@ -59,7 +73,12 @@ class LoadCall:
     trial_order: Sequence[str] = ()
     #: Number of the first of these trials in its block.
     first_position: int = 1
+    #: After the trials.
+    typical: TypicalCall | None = None
+    #: After the typical load.
     light_load: LightLoad | None = None
+    #: Whether probes go beside trials and typical load.
+    with_probe: bool = True
     #: If not, what is unanswered when the last window ends may be given up: it is still in flight then.
     wait_for_answers: bool = True
     pacing: CallPacing = AS_PLANNED
@@ -70,3 +89,8 @@ class LoadCall:
     def cycles(self) -> int:
         """Number of its warm-up cycles of each variant."""
         return self.warmup_cycles + self.trial_load_cycles
+
+    @property
+    def is_probed(self) -> bool:
+        """Tells whether it has a phase beside which probes are sent."""
+        return self.with_probe and bool(self.trial_order or self.typical)

@@ -62,10 +62,8 @@ def _refuse_wrong(planned: Sequence[PlannedRun], options: Options) -> None:
     """Raises an error for what is wrong whatever the jars say: before vtlab looks into them, and starts anything."""
     _refuse_several_searches(planned)
     experiments = [run.experiment for run in planned]
-    for experiment in experiments:
-        # BadInput for two loads.
-        _ = experiment.load
-        if not options.finds_requests:
+    if not options.finds_requests:
+        for experiment in experiments:
             experiment.refuse_unmeasurable()
     refuse_unanswerable(options, experiments)
     if not options.cluster:

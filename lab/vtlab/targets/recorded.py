@@ -208,4 +208,4 @@ class RecordedTarget:
 def _document(block: Block, **parts: Sequence[Trial]) -> K6Document:
     """Returns a document of k6 with these phases."""
     phases = {part: list(parts.get(part, ())) for part in ("warmup", "single", "trials", "light")}
-    return K6Document(version=1, experiment="", run_id="", block=block.block, order=[], agreed=True, **phases)
+    return K6Document(version=2, experiment="", run_id="", block=block.block, order=[], agreed=True, **phases)
