@@ -95,7 +95,9 @@ class Reader {
   answers(kinds: string[], isScript: boolean, { count, length }: NonNullable<Phase['parts']>): AnswersRecord {
     const parts = Array.from({ length: count }, (_, i) => this.values(metrics.answer, `,part:${i}`));
     const all = parts.flatMap(({ values }) => values);
-    const limits = isScript ? this.limits(metrics.answer, '') : this.limits(metrics.latency, `,phase:${this.phase.kind}`);
+    const limits = isScript
+      ? this.limits(metrics.answer, '')
+      : this.limits(metrics.latency, `,phase:${this.phase.kind}`);
     return {
       latency: isScript ? this.latency('') : null,
       histogram: histogram(
@@ -132,7 +134,12 @@ class Reader {
   private kind(name: string, more: string): KindRecord {
     const { count } = this.latency(more);
     const latency = this.phase.isLatencySteady === false ? latencies(0, () => 0) : this.latency(more);
-    return { name, failed: this.count(metrics.failed, more), halves: this.halves(more), latency: { ...latency, count } };
+    return {
+      name,
+      failed: this.count(metrics.failed, more),
+      halves: this.halves(more),
+      latency: { ...latency, count },
+    };
   }
 
   private halves(more: string): Halves {

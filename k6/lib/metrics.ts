@@ -108,7 +108,8 @@ function detailed(phase: Phase, kinds: string[], isScript: boolean): Record<stri
   const all: Record<string, string[]> = {};
   const tags = Array.from({ length: phase.parts.count }, (_, i) => `,part:${i}`);
   // Of requests `trial_latency` is the whole.
-  for (const more of [...tags, ...ofKinds(kinds), ...(isScript ? [''] : [])]) all[part(answer, phase, more)] = ['max>=0'];
+  for (const more of [...tags, ...ofKinds(kinds), ...(isScript ? [''] : [])])
+    all[part(answer, phase, more)] = ['max>=0'];
   all[part(form, phase)] = ['max>=0'];
   for (const metric of [arrivals, completions]) {
     for (const half of [1, 2]) {

@@ -12,8 +12,9 @@ export interface Parts {
   count: number;
   /** Milliseconds of each; the last one may be shorter. */
   length: number;
-  /** Of so many users one is sampled, in the first requests that it sends in a part. */
+  /** Users whose number is a multiple of this are sampled. */
   every: number;
+  /** The first requests of such a user in each part. */
   sampled: number;
 }
 
