@@ -107,7 +107,7 @@ class Reader {
       parts: { seconds: length / 1000, ok: parts.map(({ values }) => values.length), above: above(parts, limits) },
       halves: this.halves(''),
       kinds: kinds.length > 1 ? kinds.map((name, kind) => this.kind(name, `,kind:${kind}`)) : [],
-      forms: forms(this.values(metrics.form, '').values),
+      forms: forms(this.values(metrics.form, '')),
     };
   }
 
@@ -184,9 +184,9 @@ function above(parts: Values[], limits: Limits): AnswersRecord['parts']['above']
   return counts;
 }
 
-/** Counts equal forms. */
-function forms(codes: number[]): AnswersRecord['forms'] {
-  if (codes.length === 0) return null;
+/** Counts equal forms; those of more answers than can be told apart would be nonsense. */
+function forms({ values: codes, isExact }: Values): AnswersRecord['forms'] {
+  if (codes.length === 0 || !isExact) return null;
   const counts = new Map<number, number>();
   for (const code of codes.map(Math.round)) counts.set(code, (counts.get(code) ?? 0) + 1);
   const sorted = [...counts].sort(([a, n], [b, m]) => m - n || a - b);

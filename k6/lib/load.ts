@@ -173,10 +173,11 @@ class Part {
     // What is not waited for is given up at the window's end.
     const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(phase.end - from)));
     // Without await where nothing is to be awaited: it would be another turn of the event loop.
-    const iteration = this.workload.iterate(patience, this.window.samples(from));
-    const outcome = iteration instanceof Promise ? await iteration : iteration;
     // An arrival of an open load is in flight from when it was due.
-    return this.complete(from, this.isOpen ? due : from, outcome, patience < timeout);
+    const since = this.isOpen ? due : from;
+    const iteration = this.workload.iterate(patience, this.window.samples(since));
+    const outcome = iteration instanceof Promise ? await iteration : iteration;
+    return this.complete(from, since, outcome, patience < timeout);
   }
 
   /** Counts an iteration. Returns how long to leave the target alone. */

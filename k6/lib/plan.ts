@@ -156,6 +156,8 @@ class Planner {
     const { input } = this;
     const { load, windows } = this.experiment;
     const trials = trialsOf(input, load.users);
+    const arriving = this.arriving();
+    const { rate } = arriving;
     for (const [i, { variant, users }] of trials.entries()) {
       const window = this.rounds
         ? this.closedWindow(this.rounds, variant, users, input.position + i)
@@ -165,8 +167,8 @@ class Planner {
       const isFollowed = i < trials.length - 1 || input.typical !== undefined || Object.keys(input.light).length > 0;
       const waitForAnswers = input.waitForAnswers || isFollowed;
       // A curve over numbers of users has no more than totals.
-      const details = (input.users ?? []).length > 1 ? {} : this.details(variant, users, end - window.start);
-      this.add('measure', variant, { ...this.arriving(), users, ...window, end, ...details }, { waitForAnswers });
+      const details = (input.users ?? []).length > 1 ? {} : this.details(variant, end - window.start, users, rate);
+      this.add('measure', variant, { ...arriving, users, ...window, end, ...details }, { waitForAnswers });
       if (waitForAnswers) this.answering += this.round(variant);
     }
   }
@@ -208,15 +210,15 @@ class Planner {
     if (!typical) return;
     const { rate, gaps, users, settle: start, measure } = typical;
     for (const variant of typical.order) {
-      const details = this.details(variant, users, measure);
+      const details = this.details(variant, measure, users, rate);
       this.add('typical', variant, { ...BARE, rate, gaps, users, start, end: start + measure, ...details });
     }
   }
 
   /** Returns what is told of a window beside its totals, and the probes beside its load. */
-  private details(variant: string, users: number, window: number): Pick<Phase, 'parts' | 'probe'> {
+  private details(variant: string, window: number, users: number, rate?: number): Pick<Phase, 'parts' | 'probe'> {
     const { targets, probes } = this.input;
-    const parts = partsOf(window, users);
+    const parts = partsOf(window, users, rate);
     const url = probes[variant];
     if (url === undefined) return { parts };
     return { parts, probe: { url, isSamePort: originOf(url) === originOf(targets[variant] as string) } };

@@ -10,6 +10,8 @@ export class UserWindow {
   /** Arrivals and completions by half, then by kind. */
   private readonly arrivals: number[][] = [[], []];
   private readonly completions: number[][] = [[], []];
+  /** Arrivals of this user so far, those dropped included. */
+  private arrived = 0;
   private part = -1;
   private sampled = 0;
 
@@ -19,21 +21,22 @@ export class UserWindow {
     this.hasKinds = hasKinds;
   }
 
-  /**
-   * Tells whether to sample the answer to a request that is sent at that time. Nothing that the answer turns out to be
-   * has a say in it.
-   */
+  /** Tells whether to sample the answer to the next request, which was due, under closed load sent, at that time. */
   samples(time: number): boolean {
-    const { parts } = this.phase;
-    if (!parts || this.user % parts.every !== 0 || !this.holds(time)) return false;
-    const part = this.partAt(time, parts.length);
+    const { parts, users } = this.phase;
+    if (!parts || !this.holds(time)) return false;
+    const { length, sampling } = parts;
+    if ('everyArrival' in sampling) return (this.user + this.arrived * users) % sampling.everyArrival === 0;
+    if (this.user % sampling.everyUser !== 0) return false;
+    const part = this.partAt(time, length);
     if (part !== this.part) this.sampled = 0;
     this.part = part;
-    return this.sampled++ < parts.sampled;
+    return this.sampled++ < sampling.requests;
   }
 
   /** Counts an iteration that was due, under closed load sent. */
   arrive(time: number, kind: number): void {
+    this.arrived++;
     this.count(this.arrivals, time, kind);
   }
 

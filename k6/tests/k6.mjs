@@ -6,6 +6,21 @@ import { join } from 'node:path';
 
 const SCRIPT = new URL('../block.ts', import.meta.url).pathname;
 
+/** The script that k6 starts for a user's own: as `lab/vtlab/k6/user_script.py` writes it. */
+export function wrapped(script) {
+  const main = file(script, 'js');
+  const library = new URL('../lib/scripts.ts', import.meta.url).pathname;
+  const register = file(
+    `import * as script from '${main}';
+     import { register } from '${library}';
+     register(Object.fromEntries(Object.keys(JSON.parse(__ENV.TARGETS)).map((name) => [name, script])), {});`,
+    'js',
+  );
+  const exported = ['options', 'setup', 'teardown', 'handleSummary'].map((name) => `export const ${name} = b.${name};`);
+  const lines = [`import '${register}';`, `import * as b from '${SCRIPT}';`, ...exported, 'export default b.default;'];
+  return file(lines.join('\n'), 'js');
+}
+
 export const folder = mkdtempSync(join(tmpdir(), 'vtlab-k6-'));
 let files = 0;
 
@@ -59,16 +74,16 @@ export function experiment({ requests, ...change } = {}) {
   };
 }
 
-export function file(content) {
-  const path = join(folder, `experiment-${++files}.json`);
+export function file(content, kind = 'json') {
+  const path = join(folder, `file-${++files}.${kind}`);
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
   return path;
 }
 
-/** Runs one block; `during` gets the process once it has started. */
-export async function k6(env, { args = [], during = () => {} } = {}) {
+/** Runs one block, or `script` around it; `during` gets the process once it has started. */
+export async function k6(env, { args = [], script = SCRIPT, during = () => {} } = {}) {
   const vars = Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
-  const child = spawn(process.env.K6 ?? 'k6', ['run', '--quiet', '--address', '', ...vars, ...args, SCRIPT], {
+  const child = spawn(process.env.K6 ?? 'k6', ['run', '--quiet', '--address', '', ...vars, ...args, script], {
     cwd: folder,
   });
   let stdout = '';
