@@ -6,7 +6,7 @@ import * as metrics from './metrics.ts';
 import type { Phase } from './phase.ts';
 import type { Plan } from './plan.ts';
 import { exponential, random } from './random.ts';
-import type { Outcome, User, Users } from './users.ts';
+import type { Answered, Outcome, User, Users } from './users.ts';
 import { UserWindow } from './window.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
@@ -109,7 +109,7 @@ class Part {
     this.isOpen = phase.rate !== undefined;
     this.workload = shared.users.take(phase, user);
     this.hasKinds = phase.parts !== undefined && shared.users.kinds.length > 1;
-    this.window = new UserWindow(phase, user, this.hasKinds);
+    this.window = new UserWindow(phase, user, shared.users.kinds.length);
   }
 
   async take(): Promise<void> {
@@ -202,25 +202,23 @@ class Part {
     if (inFlightAt(phase.end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
     this.window.complete(to, kind);
     // Open load: from when the request was due, so that a late generator does not make the target look faster.
-    this.recordAnswers(outcome, from - since, to);
+    const late = from - since;
+    if (outcome.answers) this.keepAnswers(outcome.answers, late, kind);
     if (reason !== undefined) {
       this.fail(reason, where, kind);
       return PAUSE_AFTER.includes(reason) ? PAUSE : 0;
     }
-    metrics.latency.add(from - since + took, { phase: where });
+    if (!outcome.answers) this.window.answer(to, late + took, kind);
+    if (outcome.form !== undefined) this.window.form(outcome.form);
+    metrics.latency.add(late + took, { phase: where });
     if (!this.isOpen) sum.answered += partIn(phase.start, phase.end, from, to);
     return 0;
   }
 
-  /** Records the OK answers of an iteration: of a script each that it had, the first from when the iteration was due. */
-  private recordAnswers({ took, reason, kind = 0, answers, form }: Outcome, late: number, to: number): void {
-    if (form !== undefined) metrics.form.add(form, { phase: this.phase.kind });
-    if (answers) {
-      for (const [i, answer] of answers.entries()) {
-        this.window.answer(answer.at - this.begin, answer.took + (i === 0 ? late : 0), kind);
-      }
-    } else if (reason === undefined) {
-      this.window.answer(to, late + took, kind);
+  /** Keeps each OK answer of a script, the first from when its iteration was due. */
+  private keepAnswers(answers: Answered[], late: number, kind: number): void {
+    for (const [i, { took, at }] of answers.entries()) {
+      this.window.answer(at - this.begin, took + (i === 0 ? late : 0), kind);
     }
   }
 

@@ -3,8 +3,11 @@ import { SUMMARY_STATISTICS } from './percentiles.ts';
 
 /** Steps between the quantiles, from the least value to the largest. */
 const STEPS = 1000;
-/** Names of the quantiles, `p(0)`, `p(0.1)` … `p(100)`. */
-export const GRID: readonly string[] = Array.from({ length: STEPS + 1 }, (_, g) => `p(${(100 * g) / STEPS})`);
+
+/** Returns the names of the quantiles, `p(0)`, `p(0.1)` … `p(100)`. No constant: each of a thousand users would have it. */
+export function gridNames(): string[] {
+  return Array.from({ length: STEPS + 1 }, (_, g) => `p(${(100 * g) / STEPS})`);
+}
 
 /** The values of a Trend in rising order, and whether these are exactly the ones that were added. */
 export interface Values {
@@ -14,7 +17,7 @@ export interface Values {
 
 /** Returns the statistics that k6 has to keep of every Trend. */
 export function statistics(isDetailed: boolean): string[] {
-  return isDetailed ? [...new Set([...SUMMARY_STATISTICS, ...GRID])] : SUMMARY_STATISTICS;
+  return isDetailed ? [...new Set([...SUMMARY_STATISTICS, ...gridNames()])] : SUMMARY_STATISTICS;
 }
 
 /**
@@ -26,7 +29,7 @@ export function valuesOf(quantiles: Record<string, number>): Values {
   const n = quantiles.count ?? 0;
   if (n === 0) return { values: [], isExact: true };
   // One by one: each key is fetched from k6.
-  const grid = GRID.map((name) => quantiles[name] as number);
+  const grid = gridNames().map((name) => quantiles[name] as number);
   if (n === 1) return { values: [grid[0] as number], isExact: true };
   if (2 * (n - 1) > STEPS) return { values: Array.from({ length: n }, (_, j) => readOff(grid, j, n)), isExact: false };
   const lines = Array.from({ length: n - 1 }, (_, j) => line(grid, j, n));

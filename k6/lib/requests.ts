@@ -118,13 +118,16 @@ export class RequestUsers implements Users {
     const tokens = this.captured[phase.variant];
     const isLoggedOut = this.secrets.login !== null && !tokens;
     let n = 0;
-    const next = () => ({ ...(requests[draw()] as Turn), n: n++ });
+    const next = () => requests[draw()] as Turn;
     return {
-      skip: () => next().kind,
+      skip: () => {
+        n++;
+        return next().kind;
+      },
       iterate: (patience, isSampled) => {
         const turn = next();
+        const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, n++, rows.length)];
         if (isLoggedOut) return { took: 0, reason: 'login', kind: turn.kind };
-        const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, turn.n, rows.length)];
         return this.ask(turn, phase, { timeout: patience, isRead: isSampled }, this.lookup(row, tokens));
       },
     };

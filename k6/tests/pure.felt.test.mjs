@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { load } from './compiled.mjs';
 import { experiment } from './k6.mjs';
 
-const { GRID, statistics, valuesOf } = await load('quantiles');
+const { gridNames, statistics, valuesOf } = await load('quantiles');
 const { bucket, histogram } = await load('histogram');
 const { partsOf } = await load('parts');
 const { kindsOf } = await load('kinds');
@@ -34,7 +34,7 @@ function trend(values) {
     const [j, k] = [sorted[Math.floor(i)], sorted[Math.ceil(i)]];
     return j + (k - j) * (i - Math.floor(i));
   };
-  const percentiles = [...GRID, 'p(90)', 'p(95)', 'p(99)', 'p(99.9)'].map((name) => [
+  const percentiles = [...gridNames(), 'p(90)', 'p(95)', 'p(99)', 'p(99.9)'].map((name) => [
     name,
     at(Number(name.slice(2, -1)) / 100),
   ]);
