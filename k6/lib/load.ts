@@ -7,7 +7,7 @@ import type { Phase } from './phase.ts';
 import type { Plan } from './plan.ts';
 import { exponential, random } from './random.ts';
 import type { Answered, Outcome, User, Users } from './users.ts';
-import { UserWindow } from './window.ts';
+import { type UserWindow, userWindow } from './window.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
 const PAUSE = 500;
@@ -109,7 +109,7 @@ class Part {
     this.isOpen = phase.rate !== undefined;
     this.workload = shared.users.take(phase, user);
     this.hasKinds = phase.parts !== undefined && shared.users.kinds.length > 1;
-    this.window = new UserWindow(phase, user, shared.users.kinds.length);
+    this.window = userWindow(phase, user, shared.users.kinds.length);
   }
 
   async take(): Promise<void> {
@@ -142,7 +142,7 @@ class Part {
     for (let at = next(); at < this.phase.end; at = next()) {
       if (this.free > at) {
         this.sum.dropped++;
-        this.window.arrive(at, this.workload.skip());
+        this.window.drop(at, this.workload.skip());
       } else {
         await this.send(at);
         this.free = this.clock();
@@ -188,19 +188,20 @@ class Part {
     const to = this.clock();
     const where = phaseAt(phase, to);
     this.free = to;
-    this.window.arrive(since, kind);
     // What k6 took of it to send the request and to read the answer; of an exception nobody knows how long it waited.
     if (!this.isOpen && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
     if (inFlightAt(phase.start, since, to)) sum.inFlightStart++;
     if (reason === 'timeout' && mayGiveUp) {
+      // Unanswered at the window's end: no completion.
+      this.window.drop(since, kind);
       sum.givenUp++;
       sum.inFlightEnd++;
       return 0;
     }
     if (inFlightAt(phase.end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
-    this.window.complete(to, kind);
+    this.window.complete(since, to, kind);
     // Open load: from when the request was due, so that a late generator does not make the target look faster.
     const late = from - since;
     if (outcome.answers) this.keepAnswers(outcome.answers, late, kind);

@@ -11,7 +11,7 @@ import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
 import { random } from './random.ts';
 import { body, type Lookup, type Template, target, template } from './template.ts';
-import type { Outcome, User, Users } from './users.ts';
+import type { User, Users } from './users.ts';
 
 /** Data that nobody but k6 sees: rows, the login, variables of vtlab's environment. */
 interface Private {
@@ -55,12 +55,6 @@ interface Turn {
   request: Request;
   prepared: Prepared;
   kind: number;
-}
-
-/** How to send a request: how long to wait, and whether to read the answer's body in any case. */
-interface How {
-  timeout: number;
-  isRead?: boolean;
 }
 
 /** Settings of the users: the experiment, and how long they wait for an answer. */
@@ -113,7 +107,7 @@ export class RequestUsers implements Users {
   }
 
   take(phase: Phase, user: number): User {
-    const { requests, rows, isRowKept } = this;
+    const { requests, rows, cheap, isRowKept } = this;
     const draw = drawn(this.weights, random(this.settings.seed, 'requests', user));
     const tokens = this.captured[phase.variant];
     const isLoggedOut = this.secrets.login !== null && !tokens;
@@ -125,26 +119,22 @@ export class RequestUsers implements Users {
         return next().kind;
       },
       iterate: (patience, isSampled) => {
-        const turn = next();
+        const { request, prepared, kind } = next();
         const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, n++, rows.length)];
-        if (isLoggedOut) return { took: 0, reason: 'login', kind: turn.kind };
-        return this.ask(turn, phase, { timeout: patience, isRead: isSampled }, this.lookup(row, tokens));
+        if (isLoggedOut) return { took: 0, reason: 'login', kind };
+        const lookup = this.lookup(row, tokens);
+        try {
+          const answer = send(phase.isCheap && cheap ? cheap : prepared, phase.base, patience, lookup, isSampled);
+          // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
+          const took = answer.timings.blocked + answer.timings.duration;
+          const reason = reasonToFail(request, answer.status, answer.body);
+          if (isSampled && reason === undefined) return { took, kind, form: encodeForm(kind, answer.body) };
+          return { took, reason, kind };
+        } catch (error) {
+          return { took: 0, reason: reasonOf(String(error)), kind };
+        }
       },
     };
-  }
-
-  /** Sends a request. One that is read has its form in the outcome. */
-  private ask(turn: Turn, phase: Phase, how: How, lookup: Lookup): Outcome {
-    const { request, prepared, kind } = turn;
-    try {
-      const answer = send(phase.isCheap && this.cheap ? this.cheap : prepared, phase.base, how, lookup);
-      // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
-      const took = answer.timings.blocked + answer.timings.duration;
-      const reason = reasonToFail(request, answer.status, answer.body);
-      return { took, reason, kind, form: how.isRead && !reason ? encodeForm(kind, answer.body) : undefined };
-    } catch (error) {
-      return { took: 0, reason: reasonOf(String(error)), kind };
-    }
   }
 
   /** Logs in, once for each variant; the user keeps what it captured. */
@@ -154,7 +144,7 @@ export class RequestUsers implements Users {
     const row = this.rows[user % this.rows.length];
     this.captured[variant] = null;
     try {
-      const answer = send(this.preparedLogin, base, this.settings, this.lookup(row));
+      const answer = send(this.preparedLogin, base, this.settings.timeout, this.lookup(row));
       this.loginStatus = answer.status;
       if (answer.status !== login.status) return;
       const document = parsed(answer.body);
@@ -189,7 +179,7 @@ export class RequestUsers implements Users {
   private answer(request: Request, base: string, lookup: Lookup): Answer {
     const unanswered = { request: `${request.method} ${request.path}`, status: 0, reason: null, shape: null };
     try {
-      const { status, body: text } = send(prepare(request, true), base, this.settings, lookup);
+      const { status, body: text } = send(prepare(request, true), base, this.settings.timeout, lookup);
       const document = parsed(text);
       const reason = reasonToFail(request, status, text) ?? null;
       return { ...unanswered, status, reason, shape: document === undefined ? null : shape(document) };
@@ -232,7 +222,8 @@ function prepare(request: Sent, isRead: boolean): Prepared {
   };
 }
 
-function send(request: Prepared, base: string, { timeout, isRead = false }: How, lookup: Lookup) {
+/** Sends a request; `isRead`: its answer's body is read in any case. */
+function send(request: Prepared, base: string, timeout: number, lookup: Lookup, isRead = false) {
   const headers = Object.fromEntries(request.headers.map(([name, text]) => [name, text(lookup)]));
   return http.request(request.method, base + request.target(lookup), request.body?.(lookup) ?? null, {
     headers,
