@@ -70,7 +70,7 @@ export interface Details {
 
 /** Rows of forms that are told one by one. */
 const MOST_FORMS = 24;
-/** Milliseconds that lie between two answers' times in no case: what a value is off by that quantiles tell. */
+/** Milliseconds by which a value that was found from quantiles may be off: less than lies between two answers. */
 const ROUNDING = 1e-7;
 
 /** Returns what is told of a phase that has parts, or probes. */

@@ -19,7 +19,10 @@ export interface Form {
   shape: string;
 }
 
-/** Encodes the form of a body; of an answer without one there is none. */
+/**
+ * Encodes the form of a body; of an answer without one there is none. A length is in characters: bytes, where all are
+ * ASCII.
+ */
 export function encodeForm(kind: number, body: unknown): number | undefined {
   if (typeof body !== 'string') return undefined;
   return (kind * LENGTHS + lengthClass(body.length)) * SHAPES + shapeHash(body);
