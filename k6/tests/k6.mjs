@@ -6,6 +6,21 @@ import { join } from 'node:path';
 
 const SCRIPT = new URL('../block.ts', import.meta.url).pathname;
 
+/** The script that k6 starts for a user's own: as `lab/vtlab/k6/user_script.py` writes it. */
+export function wrapped(script) {
+  const main = file(script, 'js');
+  const library = new URL('../lib/scripts.ts', import.meta.url).pathname;
+  const register = file(
+    `import * as script from '${main}';
+     import { register } from '${library}';
+     register(Object.fromEntries(Object.keys(JSON.parse(__ENV.TARGETS)).map((name) => [name, script])), {});`,
+    'js',
+  );
+  const exported = ['options', 'setup', 'teardown', 'handleSummary'].map((name) => `export const ${name} = b.${name};`);
+  const lines = [`import '${register}';`, `import * as b from '${SCRIPT}';`, ...exported, 'export default b.default;'];
+  return file(lines.join('\n'), 'js');
+}
+
 export const folder = mkdtempSync(join(tmpdir(), 'vtlab-k6-'));
 let files = 0;
 
@@ -51,6 +66,7 @@ export function experiment({ requests, ...change } = {}) {
     name: 'stub',
     max_response: 5000,
     variants: ['platform', 'virtual'],
+    typical: null,
     ...change,
     workload: { requests: requests ?? [request({ query })], has_login: false, is_script: false, ...change.workload },
     load: load.model === 'closed' ? { ...closed, ...load } : { gaps: 'even', ...load },
@@ -58,16 +74,16 @@ export function experiment({ requests, ...change } = {}) {
   };
 }
 
-export function file(content) {
-  const path = join(folder, `experiment-${++files}.json`);
+export function file(content, kind = 'json') {
+  const path = join(folder, `file-${++files}.${kind}`);
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
   return path;
 }
 
-/** Runs one block; `during` gets the process once it has started. */
-export async function k6(env, { args = [], during = () => {} } = {}) {
+/** Runs one block, or `script` around it; `during` gets the process once it has started. */
+export async function k6(env, { args = [], script = SCRIPT, during = () => {} } = {}) {
   const vars = Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
-  const child = spawn(process.env.K6 ?? 'k6', ['run', '--quiet', '--address', '', ...vars, ...args, SCRIPT], {
+  const child = spawn(process.env.K6 ?? 'k6', ['run', '--quiet', '--address', '', ...vars, ...args, script], {
     cwd: folder,
   });
   let stdout = '';
@@ -84,7 +100,7 @@ export async function k6(env, { args = [], during = () => {} } = {}) {
 }
 
 /**
- * Runs one block and reads its document. `gap(from, to)`: milliseconds for which this process, which has the stub servers,
+ * Runs one block, without probes unless asked for them, and reads its document. `gap(from, to)`: milliseconds for which this process, which has the stub servers,
  * did not get to run then, at most. `stall`: seconds of the longest of these in the block, or of what only k6 can tell,
  * from a CPU that was taken from it alone: how late it sent, and how much longer an answer took it than the server.
  */
@@ -95,7 +111,7 @@ export async function block(content, targets, env = {}, options = {}) {
   const ticks = [];
   const clock = setInterval(() => ticks.push(Date.now()), 5);
   const vars = { EXPERIMENT: file({ ...content, variants }), TARGETS: JSON.stringify(urls), DOCUMENT: path };
-  const result = await k6({ ...vars, OWN_CYCLES: '0', SINGLE_PHASES: '1', ...env }, options);
+  const result = await k6({ ...vars, OWN_CYCLES: '0', SINGLE_PHASES: '1', PROBES: 'none', ...env }, options);
   clearInterval(clock);
   let document;
   try {
@@ -103,9 +119,10 @@ export async function block(content, targets, env = {}, options = {}) {
   } catch (error) {
     throw new Error(`no document: ${error.message}\n${result.stdout}\n${result.stderr}`);
   }
-  const records = [...document.warmup, ...document.single, ...document.trials, ...document.light];
+  const { warmup, single, trials, typical, light } = document;
+  const records = [...warmup, ...single, ...trials, ...typical, ...light];
   const gap = (from, to) => longestGap(ticks, from, to);
-  const ofK6 = [...document.single, ...document.trials, ...document.light].flatMap(
+  const ofK6 = [...single, ...trials, ...typical, ...light].flatMap(
     ({ variant, begin, drained, late_max, latency }) => [
       late_max,
       latency.max - (targets[variant].longest?.(begin, drained) ?? 0) / 1000,

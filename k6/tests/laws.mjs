@@ -14,7 +14,7 @@ export function sum(records, pick) {
 export function sound(result, servers = result.servers) {
   const { code, document, records } = result;
   assert.equal(code, 0);
-  assert.equal(document.version, 1);
+  assert.equal(document.version, 2);
   assert.equal(document.agreed, true, 'users disagreed');
   for (const [variant, server] of Object.entries(servers)) {
     const ofVariant = records.filter((record) => record.variant === variant);

@@ -11,7 +11,7 @@ const { exponential, random } = await load('random');
 const { arrivals, dealt, evenly, inFlightAt, inSequence, partIn } = await load('arrivals');
 const { beyond, windowPercentiles } = await load('percentiles');
 const { chunks, table } = await load('output');
-const { makeDocument } = await load('record');
+const record = await load('record');
 const { body, target, template } = await load('template');
 const { drawn, rowOf } = await load('mix');
 const { shape, unmet } = await load('answers');
@@ -27,6 +27,8 @@ test('a comment of the code begins with a verb or a noun', () => {
     assert.equal(found, undefined, path);
   }
 });
+
+const makeDocument = (given, block, counted) => record.makeDocument(given, block, counted, { kinds: [''] });
 
 const GOLDEN = new URL('golden/plans.txt', import.meta.url);
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
@@ -52,12 +54,13 @@ test('without ORDER the block is the experiment’s: mirrored, or one trial of e
   assert.deepEqual([order(2), order(1), order(4)], ['b,a,c,c,a,b', 'b,a,c', 'b,a,c,c,a,b,c,a,b,b,a,c']);
   assert.throws(
     () => input({ variants: ['a', 'gone'] }, { TARGETS }),
-    (error) => error === 'ORDER: no variant "gone" in TARGETS: write a comma list of a, b, c, other',
+    (error) => error === 'ORDER: no variant "gone" in TARGETS: name some of a, b, c, other',
   );
 });
 
-test('a block warms up in turn, then measures one user, then the mirrored order, then light load', () => {
-  const env = { SINGLE: '2s', OWN_CYCLES: '1', SINGLE_PHASES: '3', LIGHT: '{"virtual":[0,5],"platform":[5]}' };
+test('a block warms up in turn, then measures one user, the mirrored order, typical load and light load', () => {
+  const cycles = { SINGLE: '2s', OWN_CYCLES: '1', SINGLE_PHASES: '3' };
+  const env = { ...cycles, LIGHT: '{"virtual":[0,5],"platform":[5]}', RATE: '3' };
   const { phases, users } = plan(input({ windows: { warmup_cycles: 1 } }, env));
   assert.deepEqual(
     phases.map(({ trial, variant }) => `${trial} ${variant}`),
@@ -65,6 +68,7 @@ test('a block warms up in turn, then measures one user, then the mirrored order,
       ...['w1 platform', 'w2 virtual', 'w3 platform', 'w4 virtual'],
       ...['s1 platform', 's2 virtual', 's3 virtual', 's4 platform', 's5 platform', 's6 virtual'],
       ...['1 platform', '2 virtual', '3 virtual', '4 platform'],
+      ...['t1 platform', 't2 virtual'],
       ...['l1 virtual', 'l2 virtual', 'l3 platform'],
     ],
   );
@@ -74,7 +78,7 @@ test('a block warms up in turn, then measures one user, then the mirrored order,
     phases.map(({ index }) => index),
     phases.map((_, i) => i),
   );
-  assert.equal(users, 10);
+  assert.equal(users, 20);
   assert.deepEqual(
     [phases[0], phases[2]].map(({ base, isCheap }) => [base, isCheap]),
     [
@@ -257,10 +261,10 @@ test('the window of so many requests ends with the last answer, and of a latency
     'trial_begin{trial:1}': { values: { min: 9000, max: 9000 } },
     'trial_latency{trial:1,phase:measure}': { values: { count: 400, avg: 3500, max: 5000 } },
   });
-  const record = (drained) => makeDocument(asked, block, { metrics: values(drained) });
-  const { warmup, trials } = record(1800);
+  const made = (drained) => makeDocument(asked, block, { metrics: values(drained) });
+  const { warmup, trials } = made(1800);
   assert.deepEqual([warmup[0].start, warmup[0].end, warmup[0].throughput], [1000, 1800, 125]);
-  assert.equal(record(99_000).warmup[0].end, 1000 + block.phases[0].end, 'those that were not done in time');
+  assert.equal(made(99_000).warmup[0].end, 1000 + block.phases[0].end, 'those that were not done in time');
   const unknown = { p50: null, p90: null, p95: null, p99: null, p99_9: null };
   assert.deepEqual([trials[0].ok, trials[0].latency], [400, { count: 0, mean: null, ...unknown, max: null }]);
 });

@@ -2,9 +2,14 @@
 import { createServer } from 'node:http';
 import { now } from './stub.mjs';
 
-/** `answer({method, url, headers, body})` returns `{status, body, headers}`, each of which may be left out. */
+/**
+ * `answer({method, url, headers, body})` returns `{status, body, headers, after}`, each of which may be left out: `after`
+ * replaces the milliseconds of the delay, and an infinite one leaves the request without an answer. The log has the
+ * number of each request's connection.
+ */
 export async function service(answer, delay = 5) {
   const log = [];
+  const connections = [];
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (data) => {
@@ -13,11 +18,13 @@ export async function service(answer, delay = 5) {
     request.on('end', () => {
       const { method, url, headers } = request;
       const asked = { method, url, headers, body };
-      log.push({ ...asked, arrived: now() });
-      const { status = 200, body: text = '{}', headers: more = {} } = answer(asked) ?? {};
-      setTimeout(() => response.writeHead(status, more).end(text), delay);
+      log.push({ ...asked, arrived: now(), connection: connections.indexOf(request.socket) });
+      const { status = 200, body: text = '{}', headers: more = {}, after = delay } = answer(asked) ?? {};
+      if (after === Number.POSITIVE_INFINITY) return;
+      setTimeout(() => response.writeHead(status, more).end(text), after);
     });
   });
+  server.on('connection', (socket) => connections.push(socket));
   server.keepAliveTimeout = 60_000;
   await new Promise((resolve) => server.listen(0, '127.0.0.1', 4096, resolve));
   return {

@@ -125,7 +125,7 @@ def _plain(javadoc: str) -> str:
 
 def _k6(repository: Path) -> Iterator[Claim]:
     for path in sorted((repository / "k6" / "tests").glob("*.test.mjs")):
-        if path.name != "pure.test.mjs":
+        if not path.name.startswith("pure."):
             level = "truth-all" if path.name == "backlog.test.mjs" else "contract"
             for match in _TITLE.finditer(path.read_text(encoding="utf-8")):
                 title = re.sub(r":? ?\$\{[^}]*\}", "", match["title"])

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from vtlab import shipped
+from vtlab.model import histogram
 from vtlab.planning import k6_timing
 
 CONSTANTS = shipped.ROOT / "k6" / "lib" / "constants.ts"
@@ -38,3 +39,10 @@ def test_a_time_is_that_of_k6(seconds: float, name: str) -> None:
 )
 def test_a_number_of_users_is_that_of_k6(users: int, name: str) -> None:
     assert users == constant(name)
+
+
+def test_the_buckets_of_latency_are_those_of_k6() -> None:
+    assert constant("BUCKETS_PER_DECADE") == histogram.BUCKETS_PER_DECADE
+    # The same numbers as in k6/tests/pure.felt.test.mjs, in seconds.
+    seconds = (0, 5e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1, 60)
+    assert [histogram.bucket(value) for value in seconds] == [0, 0, 0, 100, 200, 300, 400, 600, 777]
