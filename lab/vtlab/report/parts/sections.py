@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vtlab.model.run import Analysis
 from vtlab.report.parts import (
     breakdowns,
+    felt,
     findings,
     load_curve,
     performance,
@@ -66,6 +67,7 @@ def sections(analysis: Analysis) -> list[Section]:
     listed = [
         _curve(analysis),
         _ratios(analysis),
+        _felt(analysis),
         _tables(FAILURES, performance.failure_table(analysis)),
         _performance(analysis),
         _over_time(analysis),
@@ -110,6 +112,22 @@ def _ratios(analysis: Analysis) -> Section:
         chart=ratios.block_panel(analysis),
         no_charts="No ratios to draw.",
         tables_title="Ratios by metric",
+    )
+
+
+def _felt(analysis: Analysis) -> Section:
+    shown = felt.loads(analysis)
+    panels = felt.felt_panels(shown)
+    return Section(
+        felt.TITLE,
+        [
+            NamedTable("latency by load", felt.latency_table(shown)),
+            NamedTable("latency by kind of request", felt.kind_table(shown)),
+            NamedTable("probes", felt.probe_table(shown)),
+        ],
+        note=felt.NOTE if panels else "",
+        panels=panels,
+        has_key=True,
     )
 
 
