@@ -13,6 +13,7 @@ from vtlab.analysis.laws.explanation import Explanation, explain
 from vtlab.analysis.laws.phases import Measured, cpu_per_ok, measured_variant, ratio
 from vtlab.analysis.laws.unexplained import UNKNOWN
 from vtlab.analysis.metrics import METRICS, weighted_mean
+from vtlab.analysis.pool_times import pool_times
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.catalogue.resources import RESOURCES
@@ -96,6 +97,7 @@ def _summarise(measured: Measured) -> VariantResult:
         bounds=explained.bounds,
         pinned=_pinned(measured),
         time=_breakdown(measured),
+        pool_times=pool_times(measured),
         modelled=explained.modelled,
         expected=expected,
         fidelity=throughput / expected if expected and measured.trials else None,

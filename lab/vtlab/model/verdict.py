@@ -134,6 +134,19 @@ class Breakdown(_Conclusion):
     is_held_back: bool = False
 
 
+class PoolTime(_Conclusion):
+    """Time of a request at one pool, by the pool's own meters: means under the load of the trials, in seconds.
+
+    Those of an executor are of all tasks of the request, which may run at the same time and may hold connections: times
+    of several pools overlap, and may be more than the request takes.
+    """
+
+    #: As of ``Bound.resource``: ``db-pool``, ``client-pool``, ``executor``.
+    name: str
+    waiting: float
+    holding: float
+
+
 class VariantResult(_Conclusion):
     """One variant over all accepted blocks: means of trials; ratios of sums for the shares."""
 
@@ -166,6 +179,8 @@ class VariantResult(_Conclusion):
     pinned: dict[str, float]
     #: Where the time of a request goes; None without thread dumps.
     time: Breakdown | None = None
+    #: Of the pools that its requests use and that have meters, with and without thread dumps.
+    pool_times: list[PoolTime] = []
     #: Throughput by mean value analysis of what was measured of the variant alone; None where that is not enough.
     modelled: float | None = None
     #: Throughput by the operational laws, where the experiment has it, and measured over it.
