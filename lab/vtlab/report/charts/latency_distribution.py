@@ -22,6 +22,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, WIDTH - 22.0, 12.0, 212.0
 _MARKS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 _TICKS = {0.5: "50 %", 0.9: "90 %", 0.99: "99 %", 0.999: "99.9 %", 0.9999: "99.99 %", 0.99999: "99.999 %"}
 _STEPS = 120
+#: An axis begins at the shortest time over this.
+_ROOM = 1.15
 
 
 def distribution(
@@ -29,11 +31,10 @@ def distribution(
 ) -> Markup:
     """Draws a line for each variant, from the shortest answer on; ``marks``: of each variant's windows their own
     percentiles. ``ends``: the shortest and the longest time of the axis, seconds."""
-    steps = axis(*ends)
-    up = Scale(steps[0], steps[-1], _BOTTOM, _TOP, log=True)
+    up, labels = time_axis(ends, _BOTTOM, _TOP)
     across = Scale(0, max([nines(0.9), *(_end(histogram) for _, histogram in lines)]), _LEFT + 4, _RIGHT)
     shares = {nines(share): label for share, label in _TICKS.items() if nines(share) <= across.high + 1e-9}
-    drawn = horizontal_grid((_LEFT, _RIGHT), up, {t: figures.short(figures.duration(t)) for t in steps})
+    drawn = horizontal_grid((_LEFT, _RIGHT), up, labels)
     drawn += vertical_grid((_TOP, _BOTTOM), across, shares)
     descriptions = []
     for slot, ((name, histogram), latencies) in enumerate(zip(lines, marks, strict=True)):
@@ -54,10 +55,17 @@ def ends_of(histograms: Sequence[Histogram]) -> tuple[float, float] | None:
     return (min(line[0][1] for line in lines), max(line[-1][1] for line in lines)) if lines else None
 
 
-def axis(shortest: float, longest: float) -> list[float]:
-    """Returns the values at a logarithmic axis of times: two at least, though all times are one."""
-    steps = scales.log_ticks(shortest, longest)
-    return steps if len(steps) > 1 else [steps[0] / 2, steps[0], steps[0] * 2]
+def time_axis(ends: tuple[float, float], bottom: float, top: float) -> tuple[Scale, dict[float, str]]:
+    """Returns a logarithmic axis of times, from the shortest to the longest, with the values that stand at it: two at
+    least, though all times are one."""
+    shortest, longest = ends[0] / _ROOM, ends[1] * _ROOM
+    steps = scales.log_ticks(*ends)
+    inside = [step for step in steps if shortest <= step <= longest]
+    if len(inside) < 2:
+        inside = steps if len(steps) > 1 else [steps[0] / 2, steps[0], steps[0] * 2]
+        shortest, longest = inside[0], inside[-1]
+    labels = {step: figures.short(figures.duration(step)) for step in inside}
+    return Scale(shortest, longest, bottom, top, log=True), labels
 
 
 def nines(share: float) -> float:

@@ -90,7 +90,7 @@ def mark(slot: int, at: tuple[float, float], size: float, fill: str, tip: str) -
 
 
 def many_marks(slot: int, at: Points, size: int) -> Markup:
-    """Returns the mark of the variant in place ``slot`` at many points, as one element: whole coordinates, each once."""
+    """Returns the mark of the variant in place ``slot`` at many points, as one element; rounded, each once."""
     d, r = round(size * 1.25), 2 * size
     shapes = (
         f"m-{size},0a{size},{size} 0 1 0 {r},0a{size},{size} 0 1 0-{r},0z",

@@ -12,8 +12,8 @@ from vtlab.model.histogram import merged
 from vtlab.model.load import NONE
 from vtlab.model.records import Histogram, Kind, Latency, Probe, Trial, typical_trials
 from vtlab.model.run import Analysis
+from vtlab.report.charts import probes
 from vtlab.report.charts.latency_distribution import LEAST_BEYOND, distribution, ends_of
-from vtlab.report.charts.probes import probe_dots
 from vtlab.report.parts.part import Panel, Table
 from vtlab.report.words import figures, phrases
 from vtlab.report.words.labels import variant_names
@@ -107,8 +107,8 @@ NOTE = (
 )
 
 
-def felt_panels(shown: Sequence[Load]) -> list[Panel]:
-    """Draws for each load how latency is distributed, on one scale, and then its probes."""
+def latency_panels(shown: Sequence[Load]) -> list[Panel]:
+    """Draws for each load how latency is distributed, on one scale."""
     lines = [load.histograms() for load in shown]
     ends = ends_of([histogram for load in lines for _, histogram in load])
     panels = []
@@ -116,11 +116,18 @@ def felt_panels(shown: Sequence[Load]) -> list[Panel]:
         if ends and ends_of([histogram for _, histogram in histograms]):
             title = f"Latency at {load.heading}"
             panels.append(Panel(title, distribution(title, histograms, load.latencies(), ends)))
-    for load in shown:
-        title = f"Probes at {load.heading}"
-        if chart := probe_dots(title, load.probes()):
-            panels.append(Panel(title, chart))
     return panels
+
+
+def probe_panels(shown: Sequence[Load]) -> list[Panel]:
+    """Draws the probes of each load, on one scale."""
+    by_load = [(f"Probes at {load.heading}", load.probes()) for load in shown]
+    ends = probes.ends_of([probe for _, groups in by_load for _, found in groups for probe in found])
+    return [Panel(title, probes.probe_dots(title, groups, ends)) for title, groups in by_load if ends and _any(groups)]
+
+
+def _any(groups: Sequence[tuple[str, list[Probe]]]) -> bool:
+    return any(probe.times for _, found in groups for probe in found)
 
 
 def latency_table(shown: Sequence[Load]) -> Table:
@@ -171,13 +178,14 @@ def _kinds(shown: Sequence[Load]) -> Iterator[str]:
 
 def _kind_row(kind: str, name: str, load: Load, found: Sequence[tuple[Kind, Trial]]) -> list[str]:
     answers, failed = sum(k.latency.count for k, _ in found), sum(k.failed for k, _ in found)
-    known = [t.model_copy(update={"latency": k.latency, "answers": None}) for k, t in found if name in load.with_latency]
-    return [kind, name, load.amount, f"{answers:,}", f"{failed:,}", *_durations(known)]
+    is_known = name in load.with_latency
+    alone = [t.model_copy(update={"latency": k.latency, "answers": None}) for k, t in found if is_known]
+    return [kind, name, load.amount, f"{answers:,}", f"{failed:,}", *_durations(alone)]
 
 
 def probe_table(shown: Sequence[Load]) -> Table:
     """Lists what became of the probes."""
-    rows = [_probe_row(name, load.amount, probes) for load in shown for name, probes in load.probes() if probes]
+    rows = [_probe_row(name, load.amount, found) for load in shown for name, found in load.probes() if found]
     caption = (
         "Every 200 ms a GET of the liveness path beside the load, on a new connection, as a kubelet's probe. No answer:"
         " timed out after 15 s, refused, cut, or given up after more than 1 s. Skipped: due while 20 were unanswered."
@@ -187,9 +195,9 @@ def probe_table(shown: Sequence[Load]) -> Table:
     return Table(caption, head, rows, numeric=tuple(range(2, len(head))))
 
 
-def _probe_row(name: str, amount: str, probes: Sequence[Probe]) -> list[str]:
-    sent, slow = sum(p.sent for p in probes), sum(p.over_second for p in probes)
-    longest = max((p.longest for p in probes if p.longest is not None), default=None)
-    others = [sum(p.unanswered for p in probes), sum(p.skipped for p in probes), sum(p.healthy for p in probes)]
+def _probe_row(name: str, amount: str, found: Sequence[Probe]) -> list[str]:
+    sent, slow = sum(p.sent for p in found), sum(p.over_second for p in found)
+    longest = max((p.longest for p in found if p.longest is not None), default=None)
+    others = [sum(p.unanswered for p in found), sum(p.skipped for p in found), sum(p.healthy for p in found)]
     share = figures.share(slow / sent if sent else None)
     return [name, amount, f"{sent:,}", f"{slow:,}", share, figures.duration(longest), *(f"{n:,}" for n in others)]

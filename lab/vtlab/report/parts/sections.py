@@ -74,6 +74,7 @@ def sections(analysis: Analysis) -> list[Section]:
         _bounds(analysis),
         _tables(thresholds.TITLE, thresholds.threshold_table(analysis)),
         _tables(breakdowns.TITLE, breakdowns.breakdown_table(analysis)),
+        _tables("Time within pools", resource_use.pool_table(analysis)),
         _tables("Where threads stood", resource_use.place_table(analysis)),
         _tables("Pinned virtual threads", resource_use.pinning_table(analysis)),
         Section(
@@ -117,7 +118,7 @@ def _ratios(analysis: Analysis) -> Section:
 
 def _felt(analysis: Analysis) -> Section:
     shown = felt.loads(analysis)
-    panels = felt.felt_panels(shown)
+    panels = [*felt.latency_panels(shown), *felt.probe_panels(shown)]
     return Section(
         felt.TITLE,
         [
