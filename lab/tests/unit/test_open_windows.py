@@ -21,7 +21,7 @@ OPEN = recorded.arrivals(max_response="20s")
 
 def cycle(mean: float | None, longest: float | None, added: int = 0) -> Trial:
     in_flight = InFlight(start=150, end=150 + added)
-    trial = recorded.trial(phase="warmup", in_flight=in_flight)
+    trial = recorded.trial(phase="warmup", rate=150.0, in_flight=in_flight)
     latency = trial.latency.model_copy(update={"mean": mean, "max": longest})
     return trial.model_copy(update={"latency": latency})
 
@@ -144,7 +144,7 @@ class Simulated:
             start=int(((due < self._start) & (answered >= self._start)).sum()), end=int((answered >= self._end).sum())
         )
         latency = planted.latency.model_copy(update={"mean": float((answered - due)[within].mean())})
-        return planted.model_copy(update={"in_flight": in_flight, "latency": latency})
+        return planted.model_copy(update={"rate": rate, "in_flight": in_flight, "latency": latency})
 
 
 def test_load_settles_no_longer_than_an_answer_may_take() -> None:

@@ -87,7 +87,7 @@ def test_five_per_cent_too_much_load_is_an_overload() -> None:
     # allowed, and 70 by chance.
     exp = recorded.arrivals(load={"typical": {"rate": 210, "users": 4500}}, windows={"measure": "15s"})
     in_flight = InFlight(start=250, end=400)
-    trial = arriving(window=15, in_flight=in_flight, latency=recorded.latency(3000, 1.3))
+    trial = arriving(window=15, rate=210.0, in_flight=in_flight, latency=recorded.latency(3000, 1.3))
     assert overload.growth(trial, exp) == pytest.approx(10)
 
 

@@ -198,6 +198,16 @@ def test_another_experiment_is_refused_and_what_differs_named(other: Experiment,
         two_runs.compare([analysed()], [recorded.analysed(recorded.run(experiment=other))], None)
 
 
+def test_each_run_has_its_own_rate_of_typical_load() -> None:
+    full = {"users": 60}
+    rates = [recorded.experiment("pool", load={"full": full, "typical": {"rate": rate}}) for rate in (28.7, 29.3)]
+    one, other = (recorded.analysed(recorded.run("pool", experiment=exp)) for exp in rates)
+    assert two_runs.compare([one], [other], None)
+    alone = recorded.experiment("pool", load={"typical": {"rate": 29.3, "users": 300}})
+    with pytest.raises(BadInput, match=r"differ in load$"):
+        two_runs.compare([one], [recorded.analysed(recorded.run("pool", experiment=alone))], None)
+
+
 def test_what_may_differ_is_named() -> None:
     settings = recorded.analysed(
         recorded.run("pool", experiment=recorded.experiment("pool", settings={"A": "1"}), versions={"java": "26"})

@@ -20,7 +20,7 @@ from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad
+from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
 from vtlab.model.verdict import Comparison
@@ -247,13 +247,22 @@ def _refuse_empty(analysis: Analysis) -> None:
 
 
 def _refuse_other_experiment(before: Experiment, after: Experiment) -> None:
-    one, other = before.document(), after.document()
-    keys = [key for key in {**one, **other} if key not in _MAY_DIFFER and one.get(key) != other.get(key)]
+    one, other = _agreed(before), _agreed(after)
+    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
     if keys:
         raise BadInput(
             f"the runs have different experiments: {before.name} and {after.name} differ in {', '.join(keys)}",
             "name two runs with the same experiment and limits",
         )
+
+
+def _agreed(experiment: Experiment) -> dict[str, Any]:
+    """Returns the keys in which two runs must agree. Of typical load beside full load nothing is compared, and each run
+    chooses its rate."""
+    document = {key: value for key, value in experiment.document().items() if key not in _MAY_DIFFER}
+    if experiment.load_.full != NONE:
+        document["load"].pop("typical")
+    return document
 
 
 def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Diagnosis, Instance, ServerFigure, Trial
+from vtlab.model.records import Block, Diagnosis, Instance, ServerFigure, Trial, typical_trials
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Phases:
     light: list[Trial]
     instances: list[Instance]
     diagnosis: Diagnosis | None = None
+    #: The trials, where typical load is the only one.
+    typical: list[Trial] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Measured:
     @property
     def light(self) -> list[Trial]:
         return [t for block in self.blocks for t in block.light]
+
+    @property
+    def typical(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.typical]
 
     @property
     def instances(self) -> list[Instance]:
@@ -71,6 +77,7 @@ def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: s
                 trials_of_variant(b.light),
                 [i for i in b.instances if i.variant == variant],
                 b.diagnosis.get(variant),
+                trials_of_variant(typical_trials(b, experiment)),
             )
             for b in blocks
         ],
@@ -104,7 +111,7 @@ def cpu_per_ok(trials: Sequence[Trial]) -> float | None:
 
 def cores_without_jit(trial: Trial) -> float | None:
     """Computes the cores without those of the JIT compiler, which has bursts long after the warm-up, where these are
-    measured: on one machine. None where no cores are measured."""
+    measured. None where no cores are measured."""
     cores = trial.server.get("cpu_cores")
     return None if cores is None or cores < 0 else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
 

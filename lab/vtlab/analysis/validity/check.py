@@ -80,6 +80,11 @@ def all_trials(block: Block, _: Experiment) -> list[Trial]:
     return block.trials
 
 
+def all_windows(block: Block, _: Experiment) -> list[Trial]:
+    """Selects the windows of a block under either load, also those of a variant that failed in it."""
+    return [*block.trials, *block.typical]
+
+
 def under_load(block: Block, experiment: Experiment) -> list[Trial]:
     """Selects the trials; for a variant without any its last warm-up cycle, which may tell why."""
     without_trial = set(experiment.variants) - {trial.variant for trial in block.trials}
@@ -87,8 +92,15 @@ def under_load(block: Block, experiment: Experiment) -> list[Trial]:
     return [*block.trials, *(last_cycles[v] for v in experiment.variants if v in without_trial and v in last_cycles)]
 
 
+def every_window(block: Block, experiment: Experiment) -> list[Trial]:
+    """Selects what ``under_load`` does, and the windows of typical load."""
+    return [*under_load(block, experiment), *block.typical]
+
+
 def moment_of(trial: Trial) -> str:
-    """Names the moment: ``trial 2``, or the warm-up cycle that ``under_load`` selects."""
+    """Names the moment: ``trial 2``, ``typical load``, or the warm-up cycle that ``under_load`` selects."""
+    if trial.phase == "typical":
+        return "typical load"
     return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
 
 

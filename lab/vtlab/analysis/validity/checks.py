@@ -93,7 +93,7 @@ _INTRODUCTION = """# The validity checks
 Generated from `lab/vtlab/analysis/validity` by `make generate`: do not edit this page.
 
 A block counts if the load generator, the machine and the lab were as they should be. What the service does is a result:
-a variant fails in a block, and the block counts. Figures that were not measured (steal, the wait for a core and the JIT
-compiler's CPU: in a cluster, or in older results) are not judged.
+a variant fails in a block, and the block counts. Figures that were not measured (steal and the wait for a core: in a
+cluster, or in older results) are not judged.
 [The method in detail](../explanation/method-details.md#the-validity-checks) has the reasons.
 """

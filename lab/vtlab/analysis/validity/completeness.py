@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 
-from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, all_trials, block_check, moment_of
-from vtlab.analysis.validity.failing import failed, leftovers, sound_trials, sound_variants
+from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, all_windows, block_check, moment_of
+from vtlab.analysis.validity.failing import failed, leftovers, sound_variants
 from vtlab.analysis.validity.overload import overloaded
 from vtlab.analysis.validity.warm_up_checks import CYCLES, MEASURED
 from vtlab.analysis.validity.windows import LENGTH
@@ -70,6 +70,11 @@ def _drain_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(0 if is_known else None, text, reason, trial.variant, moment_of(trial))
 
 
+def _sound_windows(block: Block, experiment: Experiment) -> list[Trial]:
+    sound = sound_variants(block, experiment)
+    return [t for t in all_windows(block, experiment) if t.variant in sound]
+
+
 def _server(trial: Trial, _: Experiment) -> Value:
     if trial.server.get("cpu_cores") is None:
         reason = f"{NOT_MEASURED} of the server: Prometheus has no samples of this window"
@@ -84,5 +89,5 @@ TRIALS = block_check(
     "trials complete", "machine", "all of each variant, mirrored where there are two or four", _complete
 )
 DRAIN_MEASURED = block_check("drain measured", "machine", "before each trial", _drain_measured)
-NO_REQUEST_LOST = Check("started = completed", "machine", "no request lost", all_trials, _lost, 0, operator.ne)
-SERVER_MEASURED = Check("server measured", "machine", "samples in every window", sound_trials, _server)
+NO_REQUEST_LOST = Check("started = completed", "machine", "no request lost", all_windows, _lost, 0, operator.ne)
+SERVER_MEASURED = Check("server measured", "machine", "samples in every window", _sound_windows, _server)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 
-from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, moment_of, under_load
+from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, every_window, moment_of
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
@@ -28,7 +27,7 @@ _SATURATED = "the load generator was saturated"
 
 
 def limits_reached(block: Block, experiment: Experiment) -> list[str]:
-    """Describes the limits of the load generator or its machine that were reached in a block's trials."""
+    """Describes the limits of the load generator or its machine that were reached in a block's windows."""
     return [f"{check.name} {value.text}" for check in GENERATOR for value in check.beyond(block, experiment)]
 
 
@@ -66,8 +65,8 @@ def _generator_throttled(trial: Trial, _: Experiment) -> Value | None:
     return Value(throttled, share, reason, trial.variant, moment_of(trial))
 
 
-def _late(trial: Trial, experiment: Experiment) -> Value | None:
-    if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
+def _late(trial: Trial, _: Experiment) -> Value | None:
+    if trial.rate is None or trial.window <= 0:
         return None
     text = f"{trial.late_max:.3g} s"
     reason = (
@@ -77,8 +76,8 @@ def _late(trial: Trial, experiment: Experiment) -> Value | None:
     return Value(trial.late_max / trial.window, text, reason, trial.variant, moment_of(trial))
 
 
-def _late_arrivals(trial: Trial, experiment: Experiment) -> Value | None:
-    if isinstance(experiment.load, ClosedLoad) or not trial.started:
+def _late_arrivals(trial: Trial, _: Experiment) -> Value | None:
+    if trial.rate is None or not trial.started:
         return None
     share = trial.late_arrivals / trial.started
     reason = (
@@ -89,12 +88,12 @@ def _late_arrivals(trial: Trial, experiment: Experiment) -> Value | None:
 
 
 GENERATOR: tuple[Check[Trial], ...] = (
-    Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", under_load, _idle_cores, LEAST_IDLE, operator.lt),
+    Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", every_window, _idle_cores, LEAST_IDLE, operator.lt),
     Check(
         "generator's wait for a core",
         "machine",
         f"<= {1000 * MOST_WAIT:g} ms each time",
-        under_load,
+        every_window,
         _generator_wait,
         MOST_WAIT,
     ),
@@ -102,18 +101,18 @@ GENERATOR: tuple[Check[Trial], ...] = (
         "generator throttled",
         "machine",
         f"<= {percent(MOST_THROTTLED)} of periods",
-        under_load,
+        every_window,
         _generator_throttled,
         MOST_THROTTLED,
     ),
     Check(
-        "generator on time", "machine", f"<= {percent(MOST_LATE, 1)} of the window late", under_load, _late, MOST_LATE
+        "generator on time", "machine", f"<= {percent(MOST_LATE, 1)} of the window late", every_window, _late, MOST_LATE
     ),
     Check(
         "arrivals on time",
         "machine",
         f"<= {percent(MOST_LATE, 1)} of them 20 ms late",
-        under_load,
+        every_window,
         _late_arrivals,
         MOST_LATE,
     ),

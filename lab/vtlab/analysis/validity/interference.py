@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.validity.check import Check, Value, moment_of, under_load
+from vtlab.analysis.validity.check import Check, Value, every_window, moment_of, under_load
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Trial
+from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
 #: Share of the cores' time that the hypervisor may give to others.
 MOST_STEAL = 0.01
 #: Share of the window in which a thread of the server may stand ready without a core, other than by its quota.
 MOST_CORE_WAIT = 0.01
+
+
+def _with_the_cores_alone(block: Block, experiment: Experiment) -> list[Trial]:
+    """Selects the windows in which no other variant had load: at the same time, variants wait for each other's
+    cores."""
+    alone = [t for t in block.typical if not any(_are_at_once(t, other) for other in block.typical)]
+    return [*under_load(block, experiment), *alone]
+
+
+def _are_at_once(trial: Trial, other: Trial) -> bool:
+    return trial.variant != other.variant and trial.start < other.end and other.start < trial.end
 
 
 def _steal(trial: Trial, _: Experiment) -> Value | None:
@@ -34,12 +45,12 @@ def _core_wait(trial: Trial, _: Experiment) -> Value | None:
     return Value(wait, share, reason, trial.variant, moment_of(trial))
 
 
-STEAL = Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", under_load, _steal, MOST_STEAL)
+STEAL = Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", every_window, _steal, MOST_STEAL)
 CORE_WAIT = Check(
     "server's wait for a core",
     "machine",
-    f"<= {percent(MOST_CORE_WAIT)} of the window, outside throttled periods",
-    under_load,
+    f"<= {percent(MOST_CORE_WAIT)} of the window, outside throttled periods, with no other variant at work",
+    _with_the_cores_alone,
     _core_wait,
     MOST_CORE_WAIT,
 )

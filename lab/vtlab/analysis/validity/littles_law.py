@@ -26,7 +26,7 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     millisecond the load generator's own time is a tenth of a round and more.
     """
     load = experiment.load
-    if not isinstance(load, ClosedLoad) or trial.window <= 0 or _is_unsettled(trial):
+    if not isinstance(load, ClosedLoad) or trial.rate is not None or trial.window <= 0 or _is_unsettled(trial):
         return None
     longest = units.seconds(experiment.max_response)
     timeouts = trial.failed.get("timeout", 0)

@@ -15,7 +15,7 @@ def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
     """Computes the OK answers per second that the trial's users can have at most, by the operational laws: their number
     over the time of a round. None where the experiment does not say how long that is."""
     load = experiment.load
-    if not isinstance(load, ClosedLoad) or not trial.users:
+    if not isinstance(load, ClosedLoad) or trial.rate is not None or not trial.users:
         return None
     if trial.users == load.users:
         round_ = load.round.get(trial.variant)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from vtlab.analysis.validity.generator import GENERATOR
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Trial
 
 #: Share of arrivals that may be dropped before the variant counts as overloaded.
@@ -75,7 +74,7 @@ def _growth(trial: Trial, experiment: Experiment, most: float) -> float | None:
         return _added(trial) / trial.window
     # Arrivals are dropped before the window, too: how many in it is not counted.
     completed = trial.ok + sum(trial.failed.values())
-    return max(0.0, _rate(trial, experiment) - completed / trial.window)
+    return max(0.0, (trial.rate or 0.0) - completed / trial.window)
 
 
 def most_added(rate: float, window: float, response: float) -> tuple[float, float]:
@@ -89,20 +88,14 @@ def most_added(rate: float, window: float, response: float) -> tuple[float, floa
 
 def _most_added(trial: Trial, experiment: Experiment) -> tuple[float, float] | None:
     """Applies ``most_added`` to this trial; None under closed load."""
-    if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
+    if trial.rate is None or trial.window <= 0:
         return None
-    rate = _rate(trial, experiment)
     response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
-    return most_added(rate, trial.window, response)
+    return most_added(trial.rate, trial.window, response)
 
 
 def _added(trial: Trial) -> int:
     return trial.in_flight.end - trial.in_flight.start
-
-
-def _rate(trial: Trial, experiment: Experiment) -> float:
-    load = experiment.load
-    return 0.0 if isinstance(load, ClosedLoad) else trial.rate or load.rate
 
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
