@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support import recorded
+from tests.support import felt, recorded
 from tests.unit.test_report_html import RUNS, limited
 from vtlab import shipped
 from vtlab.analysis import verdict
@@ -59,6 +59,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "one": [recorded.run(blocks=3)],
         "many": [limited(0.5), limited(2.0), RUNS["pool"], RUNS["overloaded"], RUNS["inconclusive"]],
         "invalid": [RUNS["invalid"], RUNS["none"]],
+        # With typical load, answers by kind, and probes that wait.
+        "felt": [felt.felt(), felt.felt(unlike=True)],
         # With a curve, findings and thread dumps, and each label twice.
         "services": [store.read(OWN_SERVICE), store.read(OWN_SERVICE)],
     }
@@ -71,7 +73,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-@pytest.mark.parametrize("name", ["one", "many", "invalid", "services"])
+@pytest.mark.parametrize("name", ["one", "many", "invalid", "felt", "services"])
 def test_a_stranger_can_read_it(
     browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
 ) -> None:

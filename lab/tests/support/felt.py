@@ -89,14 +89,21 @@ def experiment(**changes: Any) -> Experiment:
 
 
 def felt(run: Run | None = None, seed: int = 7, unlike: bool = False) -> Run:
-    """Returns a run whose windows tell what users feel; 3 blocks of ``recorded.run`` unless a run is given."""
+    """Returns a run whose windows tell what users feel; 3 blocks of ``recorded.run`` unless a run is given. Of a run
+    under open load the trials are its typical load."""
     base = run or recorded.run(blocks=3, experiment=experiment(), typical=PLAN)
-    return replace(
-        base, blocks=[_block(block, random.Random(f"{seed}/{block.block}"), unlike) for block in base.blocks]
-    )
+    blocks = [_block(block, random.Random(f"{seed}/{block.block}"), unlike) for block in base.blocks]
+    return replace(base, blocks=blocks)
 
 
 def _block(block: Block, rng: random.Random, unlike: bool) -> Block:
+    trials = [_felt(t, rng, 0.22, unlike) for t in block.trials]
+    typical = [] if any(t.rate for t in trials) else [_felt(t, rng, 0.06, unlike, 0.2012) for t in _typical(block)]
+    return block.model_copy(update={"trials": trials, "typical": typical})
+
+
+def _typical(block: Block) -> list[Trial]:
+    """Returns a phase of typical load of each variant, after the trials."""
     after = max(t.drained for t in block.trials)
     typical = []
     for position, trial in enumerate({t.variant: t for t in block.trials}.values(), 1):
@@ -106,12 +113,7 @@ def _block(block: Block, rng: random.Random, unlike: bool) -> Block:
         about = {"phase": "typical", "position": position, "users": PLAN.users, "rate": RATE, "between": None}
         counts = {"ok": ok, "started": ok + 30, "completed": ok + 30, "throughput": ok / WINDOW}
         typical.append(recorded.changed_trial(trial, **about, **moments, **counts))
-    return block.model_copy(
-        update={
-            "trials": [_felt(t, rng, 0.22, unlike) for t in block.trials],
-            "typical": [_felt(t, rng, 0.06, unlike, mean=0.2012) for t in typical],
-        }
-    )
+    return typical
 
 
 def _felt(trial: Trial, rng: random.Random, spread: float, unlike: bool, mean: float | None = None) -> Trial:

@@ -189,7 +189,7 @@ def probe_table(shown: Sequence[Load]) -> Table:
     caption = (
         "Every 200 ms a GET of the liveness path beside the load, on a new connection, as a kubelet's probe. No answer:"
         " timed out after 15 s, refused, cut, or given up after more than 1 s. Skipped: due while 20 were unanswered."
-        " Healthy: answered 200 to 299; where none was, the path is no liveness endpoint, or the service was down."
+        " Healthy: answered 200 to 299. A service without any has no liveness endpoint there, or was down."
     )
     head = ["variant", "load", "sent", "over 1 s", "share", "longest", "no answer", "skipped", "healthy"]
     return Table(caption, head, rows, numeric=tuple(range(2, len(head))))

@@ -163,7 +163,7 @@ def pool_table(analysis: Analysis) -> Table:
         for pool in result.pool_times
     ]
     caption = (
-        "Means per request, by the meters of the pools, without thread dumps. Times of several pools may overlap: a"
+        "Means per request, by the pools' own meters, not by thread dumps. Times of several pools may overlap: a"
         " request can hold units of two, and tasks of an executor can run at the same time."
     )
     return Table(caption, ["variant", "pool", "waits for it", "holds it"], rows, numeric=(2, 3))

@@ -26,12 +26,12 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "full load",
-        "Closed load: as many users as saturate at least one variant. Each waits for the answer before it goes on.",
+        "Closed load: as many users as saturate at least one variant. Each sends its next request after the answer.",
     ),
     (
         "typical load",
         "Open load at one rate for all variants: six tenths of what the first variant serves under full load, or the"
-        " rate that the call names. Requests arrive whether or not earlier ones are answered, as from many users.",
+        " rate that the call names. Requests arrive whether or not those before are answered, as from many users.",
     ),
     (
         "part",
