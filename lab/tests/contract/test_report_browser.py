@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support import recorded
+from tests.support import felt, recorded
 from tests.unit.test_report_html import RUNS, limited
 from vtlab import shipped
 from vtlab.analysis import verdict
@@ -59,6 +59,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "one": [recorded.run(blocks=3)],
         "many": [limited(0.5), limited(2.0), RUNS["pool"], RUNS["overloaded"], RUNS["inconclusive"]],
         "invalid": [RUNS["invalid"], RUNS["none"]],
+        # With typical load, answers by kind, and probes that wait.
+        "felt": [felt.felt(), felt.felt(unlike=True)],
         # With a curve, findings and thread dumps, and each label twice.
         "services": [store.read(OWN_SERVICE), store.read(OWN_SERVICE)],
     }
@@ -71,7 +73,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-@pytest.mark.parametrize("name", ["one", "many", "invalid", "services"])
+@pytest.mark.parametrize("name", ["one", "many", "invalid", "felt", "services"])
 def test_a_stranger_can_read_it(
     browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
 ) -> None:
@@ -116,14 +118,15 @@ def test_axe_finds_no_violation(
     page.close()
 
 
-def test_it_prints_all_of_it(browser: Browser, reports: dict[str, Path]) -> None:
+@pytest.mark.parametrize(("name", "runs"), [("many", 5), ("felt", 2)])
+def test_it_prints_all_of_it(browser: Browser, reports: dict[str, Path], name: str, runs: int) -> None:
     """The printed report has the evidence of every run, on pages that cut nothing off."""
     page = browser.new_page(viewport={"width": 718, "height": 1000})
-    page.goto(reports["many"].as_uri())
+    page.goto(reports[name].as_uri())
     page.emulate_media(media="print")
     for heading in page.get_by_role("heading", name="Validity checks").all():
         assert heading.is_visible()
-    assert page.get_by_role("heading", name="Validity checks").count() == 5
+    assert page.get_by_role("heading", name="Validity checks").count() == runs
     assert page.evaluate(CUT_OFF) == []
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "a page is cut off"
     assert not page.get_by_role("radio").first.is_visible()

@@ -109,6 +109,50 @@ def test_a_load_that_is_served_is_no_bound_that_stands_out(tmp_path: Path) -> No
     assert_queries(tmp_path, series, expected)
 
 
+def test_probes_that_wait_together_are_seen_when_the_last_answer_comes(tmp_path: Path) -> None:
+    """Twenty wait for 13 s behind one computation: one sample, after the window, of which no rate shows anything."""
+
+    def tagged(variant: str, phase: str, trial: int, more: str = "") -> str:
+        run = 'testid="20261121T212016Z-blocking",block="1"'
+        return f'{run},variant="{variant}",phase="{phase}",trial="{phase[0]}{trial}"{more}'
+
+    def trial(variant: str, phase: str, number: int, ended: int, histogram: str) -> list[dict[str, str]]:
+        probes = tagged(variant, phase, number, ',port="same"')
+        return [
+            {"series": f"k6_trial_window_end{{{tagged(variant, phase, number)}}}", "values": str(1000 * ended)},
+            {"series": f"k6_trial_probe_seconds{{{probes}}}", "values": f"{{{{{histogram}}}}}"},
+        ]
+
+    hung, quick = "schema:0 sum:260 count:20 offset:4 buckets:[20]", "schema:0 sum:1 count:40 offset:-4 buckets:[40]"
+    half = "schema:0 sum:60 count:20 offset:0 buckets:[10 0 10]"
+    series = [
+        # A minute has passed; the first trial is over, with all of its probes.
+        *trial("a", "measure", 1, 44, hung),
+        *trial("a", "measure", 2, 50, half),
+        *trial("a", "typical", 1, 60, quick),
+        *trial("b", "measure", 1, 46, hung),
+    ]
+    values = {**VALUES, "variants": ["a", "b"]}
+    longest, slow = (
+        {
+            phase: substitute.filled(promql, values, {"__range": "300s", "__rate_interval": "4s"})
+            for phase, promql in (
+                ("measure", queries_of_runs.of_phase(name, "measure")),
+                ("typical", queries_of_runs.of_phase(name, "typical")),
+            )
+        }
+        for name in ("probe_longest", "probe_slow_ratio")
+    )
+    a, b = '{variant="a"}', '{variant="b"}'
+    expected = {
+        longest["measure"]: {a: 4, b: 16},
+        longest["typical"]: {a: 0.0625},
+        slow["measure"]: {a: 0.5, b: 1},
+        slow["typical"]: {a: 0},
+    }
+    assert_queries(tmp_path, series, expected)
+
+
 def assert_queries(
     folder: Path, series: Sequence[Mapping[str, str]], expected: Mapping[str, Mapping[str, float]]
 ) -> None:

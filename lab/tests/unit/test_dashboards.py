@@ -12,7 +12,7 @@ import pytest
 from tests.support.dashboards import DOCUMENTS, panels
 from vtlab.catalogue import palette
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.dashboards import frame, style
+from vtlab.dashboards import felt, frame, style
 from vtlab.model import experiment_files
 from vtlab.model.draft import Option
 from vtlab.planning.shipped_experiments import EXPERIMENTS
@@ -162,7 +162,7 @@ def test_datasource_is_the_variable_everywhere(name: str) -> None:
     for panel in panels(name):
         for target in panel["targets"]:
             assert target["datasource"] == wanted
-    assert [annotation["datasource"] for annotation in document["annotations"]["list"]] == [wanted]
+    assert [annotation["datasource"] for annotation in document["annotations"]["list"]] == [wanted, wanted]
 
 
 # --- each panel --------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_rates_are_over_the_rate_interval(panel: dict[str, Any]) -> None:
 
 def is_in_windows(promql: str) -> bool:
     """Tells whether a query has values in measured windows only, and only of what lies in them."""
-    begins = 'k6_trial_window_start{[^}]*phase="measure"}\\[1h\\]\\) \\+ 3000 <= 1000 \\* time\\(\\)'
+    begins = 'k6_trial_window_start{[^}]*phase="(measure|typical)"}\\[1h\\]\\) \\+ 3000 <= 1000 \\* time\\(\\)'
     return bool(
         re.search(rf"and on \(namespace, variant\) max by \(namespace, variant\) \(+last_over_time\({begins}", promql)
     )
@@ -213,16 +213,36 @@ def test_an_open_line_shows_the_windows_and_not_the_warm_up(name: str) -> None:
     for panel in lines:
         for target in panel["targets"]:
             is_limit = target["legendFormat"] == "limit"
-            assert is_limit or is_in_windows(target["expr"]), (panel["title"], target["expr"])
+            # Probes are counted in windows alone. Some are answered later.
+            is_probe = "k6_trial_probe_seconds" in target["expr"]
+            assert is_limit or is_probe or is_in_windows(target["expr"]), (panel["title"], target["expr"])
 
 
 @each_dashboard
 def test_measured_windows_are_annotations(name: str) -> None:
-    (annotation,) = DOCUMENTS[name]["annotations"]["list"]
-    assert annotation["enable"]
-    assert "k6_trial_window_start" in annotation["expr"]
-    assert "k6_trial_window_end" in annotation["expr"]
-    assert "{{variant}}" in annotation["titleFormat"]
+    full, typical = DOCUMENTS[name]["annotations"]["list"]
+    assert 'phase="measure"' in full["expr"]
+    assert 'phase="typical"' in typical["expr"]
+    for annotation in (full, typical):
+        assert annotation["enable"]
+        assert "k6_trial_window_start" in annotation["expr"]
+        assert "k6_trial_window_end" in annotation["expr"]
+        assert "{{variant}}" in annotation["titleFormat"]
+
+
+def test_what_users_feel_has_both_loads_apart() -> None:
+    """Full load is solid, typical load is dashed, in each panel of the row, which is the first one."""
+    rows = [panel["title"] for panel in DOCUMENTS["why"]["panels"] if panel["type"] == "row"]
+    assert rows[0] == felt.TITLE
+    shown = [panel for panel in panels("why") if any("typical" in t["legendFormat"] for t in panel["targets"])]
+    assert len(shown) == 4
+    for panel in shown:
+        full, typical = panel["targets"]
+        assert 'phase="typical"' in typical["expr"]
+        assert 'phase="typical"' not in full["expr"]
+        styles = {ref: properties.get("custom.lineStyle") for _, ref, properties in overrides(panel)}
+        assert styles[typical["refId"]]["fill"] == "dash"
+        assert full["refId"] not in styles
 
 
 def test_a_row_for_some_services_has_the_name_of_its_resource_and_is_closed() -> None:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from tests.support import recorded
+from tests.support import felt, recorded
 from vtlab.analysis import verdict
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import link
@@ -284,6 +284,12 @@ def test_a_time_range_has_the_trials_and_the_verdict(late: int) -> None:
     assert begin < ended + late < end
     warm_up = run.blocks[0].warmup[0]
     assert warm_up.drained <= begin, "the first warm-up is not in it"
+
+
+def test_a_run_ends_with_its_typical_load() -> None:
+    run = felt.felt()
+    last = max(phase.drained for block in run.blocks for phase in block.typical)
+    assert publish.ended(run) == last > max(trial.drained for block in run.blocks for trial in block.trials)
 
 
 def test_the_time_range_of_a_run_whose_variants_failed_at_once() -> None:

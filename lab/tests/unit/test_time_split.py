@@ -11,9 +11,9 @@ import pytest
 from tests.support import recorded
 from vtlab.catalogue import palette
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Breakdown, TimePart
+from vtlab.model.verdict import Breakdown, PoolTime, TimePart
 from vtlab.report.pages import html
-from vtlab.report.parts import time_split
+from vtlab.report.parts import resource_use, time_split
 
 RUN = recorded.run(blocks=3)
 
@@ -62,6 +62,39 @@ def part(activity: Any, place: str, seconds: float) -> TimePart:
     return TimePart(
         activity=activity, place=place, share=seconds / 5.1, seconds=seconds, requests=200 * seconds, is_explained=True
     )
+
+
+def with_pools(*pools: PoolTime) -> dict[str, str]:
+    """Returns the words of the charts where platform has these times within pools."""
+    return descriptions(recorded.changed(recorded.analysed(RUN), platform={"pool_times": list(pools)}))
+
+
+def test_the_meters_of_a_pool_split_the_service_time_without_thread_dumps() -> None:
+    words = with_pools(PoolTime(name="db-pool", waiting=0.12, holding=0.03))
+    assert words["platform"] == (
+        "queue (waits for a thread): 202 ms; wait for a database connection: 120 ms; holds a database connection:"
+        " 30.0 ms; the rest: 51.0 ms"
+    )
+    assert words["virtual"] == described(RUN)["virtual"]
+
+
+def test_a_wait_that_is_next_to_nothing_is_no_part() -> None:
+    words = with_pools(PoolTime(name="executor", waiting=0.0001, holding=0.2))
+    assert "is at work in the executor: 200 ms" in words["platform"]
+    assert "wait for the executor" not in words["platform"]
+
+
+def test_pools_whose_times_overlap_split_nothing() -> None:
+    """A request holds a connection while its tasks run: the sum is more than the request takes."""
+    both = PoolTime(name="db-pool", waiting=0.0, holding=0.15), PoolTime(name="executor", waiting=0.0, holding=0.15)
+    assert with_pools(*both) == described(RUN)
+
+
+def test_times_within_pools_are_a_table() -> None:
+    pools = [PoolTime(name="client-pool", waiting=0.1, holding=0.05)]
+    analysis = recorded.changed(recorded.analysed(RUN), virtual={"pool_times": pools})
+    assert resource_use.pool_table(analysis).rows == [["virtual", "client-pool", "100 ms", "50.0 ms"]]
+    assert "Time within pools" in html.render([analysis])
 
 
 def test_all_bars_have_one_scale() -> None:

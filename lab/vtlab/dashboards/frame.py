@@ -54,7 +54,11 @@ def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dic
     _number(built)
     _close_gaps(built)
     document: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
-    document["annotations"] = {"list": [json.loads(json.dumps(_windows(), cls=JSONEncoder))]}
+    annotations = [
+        _windows("Measured windows", queries.TRIALS, "{{variant}} is measured"),
+        _windows("Typical load", queries.TYPICAL, "{{variant}} has typical load"),
+    ]
+    document["annotations"] = {"list": json.loads(json.dumps(annotations, cls=JSONEncoder))}
     return document
 
 
@@ -97,17 +101,17 @@ def _links() -> dashboard.DashboardLink:
     )
 
 
-def _windows() -> dict[str, object]:
-    """Marks the measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
+def _windows(name: str, promql: str, title: str) -> dict[str, object]:
+    """Marks windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
     return {
-        "name": "Measured windows",
+        "name": name,
         "datasource": DATASOURCE,
         "enable": True,
         "hide": False,
         "iconColor": style.NEUTRAL,
-        "expr": queries.TRIALS,
+        "expr": promql,
         "step": "1s",
-        "titleFormat": "{{variant}} is measured",
+        "titleFormat": title,
         "textFormat": "block {{block}}, trial {{trial}}",
     }
 

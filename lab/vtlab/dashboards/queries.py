@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import METRICS, Scope
 from vtlab.catalogue.published import KEEPS_UP, Name
@@ -34,6 +36,16 @@ def metric(name: str, scope: Scope = "window") -> str:
 def in_windows(name: str) -> str:
     """Queries a metric over the last seconds, only while a trial of its variant is measured."""
     return metrics.render("$in_windows", of=name, **_VALUES)
+
+
+def in_typical_windows(name: str) -> str:
+    """Queries a metric likewise, while typical load is measured."""
+    return metrics.render("$in_typical_windows", of=name, **_VALUES)
+
+
+def of_phase(name: str, phase: Literal["measure", "typical"]) -> str:
+    """Queries a metric of k6 over trials, or over phases of typical load, alone."""
+    return metrics.metric(name, "now", **{**_VALUES, "client": f'{_VALUES["client"]},phase="{phase}"'})
 
 
 def published(name: Name, matchers: str = SERVER) -> str:
@@ -119,6 +131,12 @@ def recorded(name: str, matchers: str) -> str:
 
 #: 1 while a trial is measured, trial by trial.
 TRIALS = f"({metric('measured_window', 'rule')}) > 0"
+#: The same of typical load.
+TYPICAL = metrics.render(
+    "max by ($block, experiment, trial) ($typical_begins) <= $now"
+    " and max by ($block, experiment, trial) ($typical_ends) > $now",
+    **_VALUES,
+)
 #: Users, under open load arrivals per second.
 LOAD = metric("capacity_load")
 #: How much of each resource was in use over a run's windows.

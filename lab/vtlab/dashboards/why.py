@@ -10,7 +10,7 @@ from typing import Any
 from grafana_foundation_sdk.builders import table, timeseries
 
 from vtlab.catalogue.resources import REACHED
-from vtlab.dashboards import frame, queries, style, why_rows
+from vtlab.dashboards import felt, frame, queries, style, why_rows
 from vtlab.dashboards.figures import bottleneck
 from vtlab.dashboards.over_time import OverTime
 from vtlab.dashboards.parts import Line
@@ -28,6 +28,8 @@ def dashboard() -> dict[str, Any]:
             bottleneck(width=12),
             _parts(),
             _resources(),
+            felt.TITLE,
+            *felt.panels(),
             "Requests and queues",
             *_requests(),
             "CPU and throttling",

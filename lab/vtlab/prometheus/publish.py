@@ -48,7 +48,8 @@ def publish(client: PrometheusApi, analysis: Analysis) -> int:
 
 def ended(run: Run) -> int | None:
     """Returns the time of a run's last answer; None where nothing was measured."""
-    phases = (phase for block in run.blocks for phase in (*block.warmup, *block.single, *block.light, *block.trials))
+    kinds = ((*b.warmup, *b.single, *b.light, *b.trials, *b.typical) for b in run.blocks)
+    phases = (phase for kind in kinds for phase in kind)
     return max((phase.drained for phase in phases), default=None)
 
 

@@ -89,6 +89,18 @@ def mark(slot: int, at: tuple[float, float], size: float, fill: str, tip: str) -
     return element("polygon", *_tip(tip), points=_coordinates(corners), class_=class_)
 
 
+def many_marks(slot: int, at: Points, size: int) -> Markup:
+    """Returns the mark of the variant in place ``slot`` at many points, as one element; rounded, each once."""
+    d, r = round(size * 1.25), 2 * size
+    shapes = (
+        f"m-{size},0a{size},{size} 0 1 0 {r},0a{size},{size} 0 1 0-{r},0z",
+        f"m0-{d}l{d},{d}-{d},{d}-{d}-{d}z",
+        f"m-{size}-{size}h{r}v{r}h-{r}z",
+    )
+    spots = sorted({(round(x), round(y)) for x, y in at})
+    return element("path", d="".join(f"M{x},{y}{shapes[slot % 3]}" for x, y in spots), class_=f"v{slot} faint")
+
+
 def path(points: Points, class_: str) -> Markup:
     """Returns a line through ``points``."""
     return element("polyline", points=_coordinates(points), class_=class_)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report.parts import provenance, ratios, sections
+from vtlab.report.parts import felt, provenance, ratios, sections
 from vtlab.report.parts.part import Table
 from vtlab.report.parts.sections import Section
 from vtlab.report.words import (
@@ -90,7 +90,7 @@ def _run(analysis: Analysis) -> list[str]:
 
 
 #: Sections that come first here, in this order; the others follow as the report has them.
-_FIRST = (sections.PERFORMANCE, sections.FAILURES, sections.RATIOS, sections.BOUNDS)
+_FIRST = (felt.TITLE, sections.PERFORMANCE, sections.FAILURES, sections.RATIOS, sections.BOUNDS)
 
 
 def _rank(section: Section) -> int:

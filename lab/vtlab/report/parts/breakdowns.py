@@ -57,6 +57,11 @@ def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
     return ""
 
 
+def noun(activity: str) -> str:
+    """Names what a request does."""
+    return _WORDS[activity][0]
+
+
 def part_name(part: TimePart) -> str:
     """Names what a request does in a part of its time, and where."""
     noun = _WORDS[part.activity][0]

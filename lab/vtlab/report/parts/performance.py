@@ -60,6 +60,9 @@ def _p99_panel(analysis: Analysis) -> Panel | None:
 
 
 def _percentile_panel(analysis: Analysis) -> Panel | None:
+    """Draws latency by percentile, of windows that do not tell how it is distributed."""
+    if any(t.answers for b in analysis.accepted for t in b.trials):
+        return None
     results, measured = analysis.verdict.variants, _with_latency(analysis)
     by_percentile = [
         (name, [results[name].latency.get(key) if name in measured else None for key in PERCENTILES.values()])

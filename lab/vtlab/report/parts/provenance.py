@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vtlab.model.load import ClosedLoad
-from vtlab.model.manifest import NO_COMMIT
+from vtlab.model.manifest import NO_COMMIT, TypicalPlan
 from vtlab.model.records import Instance
 from vtlab.model.run import Analysis
 from vtlab.report.parts.part import Table
@@ -42,6 +42,7 @@ def environment_table(analysis: Analysis) -> Table:
         ["target", m.target],
         ["request" if exp.only_request else "workload", exp.workload.title],
         ["load", amount],
+        *([["typical load", _typical_words(m.typical)]] if m.typical else []),
         [
             "limits",
             f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'chosen by the JVM'}",
@@ -55,6 +56,16 @@ def environment_table(analysis: Analysis) -> Table:
         *([f"setting {k}", v] for k, v in exp.settings.items()),
     ]
     return Table("As recorded before the first block.", ["what", "value"], rows)
+
+
+def _typical_words(plan: TypicalPlan) -> str:
+    """Says how high the typical load is, and what that comes from."""
+    share = ""
+    if plan.throughput:
+        served = f"{plan.of}'s {figures.rate(plan.throughput)}"
+        share = f" ({figures.share(plan.rate / plan.throughput)} of {served})"
+    together = "at the same time" if plan.is_at_once else "in turn"
+    return f"open: {plan.rate:g} arrivals/s{share}, {plan.users:,} users, {plan.window:g} s, variants {together}"
 
 
 def _jvm(instance: Instance) -> str:

@@ -154,6 +154,21 @@ def place_table(analysis: Analysis) -> Table:
     return Table(caption, ["variant", "place", "what", "threads", "share"], rows, numeric=(3, 4))
 
 
+def pool_table(analysis: Analysis) -> Table:
+    """Lists how long requests wait for a unit of each pool, and hold one, by the pool's own meters."""
+    rows = [
+        [name, pool.name, figures.duration(pool.waiting), figures.duration(pool.holding)]
+        for name in variant_names(analysis)
+        if (result := analysis.verdict.variants.get(name))
+        for pool in result.pool_times
+    ]
+    caption = (
+        "Means per request, by the pools' own meters, not by thread dumps. Times of several pools may overlap: a"
+        " request can hold units of two, and tasks of an executor can run at the same time."
+    )
+    return Table(caption, ["variant", "pool", "waits for it", "holds it"], rows, numeric=(2, 3))
+
+
 def pinning_table(analysis: Analysis) -> Table:
     """Lists where virtual threads kept their carriers while they waited."""
     rows = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vtlab.model.run import Analysis
 from vtlab.report.parts import (
     breakdowns,
+    felt,
     findings,
     load_curve,
     performance,
@@ -66,12 +67,14 @@ def sections(analysis: Analysis) -> list[Section]:
     listed = [
         _curve(analysis),
         _ratios(analysis),
+        _felt(analysis),
         _tables(FAILURES, performance.failure_table(analysis)),
         _performance(analysis),
         _over_time(analysis),
         _bounds(analysis),
         _tables(thresholds.TITLE, thresholds.threshold_table(analysis)),
         _tables(breakdowns.TITLE, breakdowns.breakdown_table(analysis)),
+        _tables("Time within pools", resource_use.pool_table(analysis)),
         _tables("Where threads stood", resource_use.place_table(analysis)),
         _tables("Pinned virtual threads", resource_use.pinning_table(analysis)),
         Section(
@@ -110,6 +113,22 @@ def _ratios(analysis: Analysis) -> Section:
         chart=ratios.block_panel(analysis),
         no_charts="No ratios to draw.",
         tables_title="Ratios by metric",
+    )
+
+
+def _felt(analysis: Analysis) -> Section:
+    shown = felt.loads(analysis)
+    panels = [*felt.latency_panels(shown), *felt.probe_panels(shown)]
+    return Section(
+        felt.TITLE,
+        [
+            NamedTable("latency by load", felt.latency_table(shown)),
+            NamedTable("latency by kind of request", felt.kind_table(shown)),
+            NamedTable("probes", felt.probe_table(shown)),
+        ],
+        note=felt.NOTE if panels else "",
+        panels=panels,
+        has_key=True,
     )
 
 

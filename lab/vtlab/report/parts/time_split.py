@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vtlab.analysis.comparable import has_latency
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Breakdown
+from vtlab.model.verdict import Breakdown, PoolTime
 from vtlab.report.charts.time_split import Part, time_bar
 from vtlab.report.parts import breakdowns
 from vtlab.report.parts.part import Panel
 from vtlab.report.words.labels import variant_names
 
 CAPTION = (
-    "Means per request: its wait for a thread, then the work of its thread (from thread dumps, if any). The bars share"
-    " one scale."
+    "Means per request: its wait for a thread, then the work of its thread (from thread dumps, or by the meters of its"
+    " pools, if any). The bars share one scale."
 )
 #: Most parts of the time that are named; the rest is one part.
 _MOST = 5
 #: Activities during which no thread of the service has the request.
 _BEFORE = ("server-queue", "outside")
+#: What a request does that has a unit of a pool.
+_HOLDS = {
+    "db-pool": "holds a database connection",
+    "client-pool": "holds an HTTP connection",
+    "executor": "is at work in the executor",
+}
+#: Least share of the service time that stands alone.
+_LEAST = 0.01
 _QUEUE, _SERVICE, _REST = "queue (waits for a thread)", "service (has a thread)", "the rest"
 
 
@@ -41,7 +51,22 @@ def _parts(analysis: Analysis, variant: str) -> list[Part]:
         return []
     queue = result.queue_time if has_latency(result) else None
     queued = [Part(_QUEUE, queue, queued=True)] if queue else []
-    return [*queued, Part(_SERVICE, result.service_time)]
+    return [*queued, *(_in_pools(result.pool_times, result.service_time) or [Part(_SERVICE, result.service_time)])]
+
+
+def _in_pools(pools: Sequence[PoolTime], service_time: float) -> list[Part]:
+    """Splits the service time by the pools that a request waits for and uses; none where these times overlap, so that
+    they are more than it."""
+    parts = [
+        Part(name, seconds)
+        for pool in pools
+        for name, seconds in ((breakdowns.noun(pool.name), pool.waiting), (_HOLDS[pool.name], pool.holding))
+        if seconds >= _LEAST * service_time
+    ]
+    rest = service_time - sum(part.seconds for part in parts)
+    if not parts or rest < -_LEAST * service_time:
+        return []
+    return [*parts, Part(_REST, rest)] if rest >= _LEAST * service_time else parts
 
 
 def _by_dumps(time: Breakdown) -> list[Part]:

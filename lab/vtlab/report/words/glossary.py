@@ -25,6 +25,25 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "One variant under load: warm-up, measured window, drain. It ends when the variant is idle or has exited.",
     ),
     (
+        "full load",
+        "Closed load: as many users as saturate at least one variant. Each sends its next request after the answer.",
+    ),
+    (
+        "typical load",
+        "Open load at one rate for all variants: six tenths of what the first variant serves under full load, or the"
+        " rate that the call names. Requests arrive whether or not those before are answered, as from many users.",
+    ),
+    (
+        "part",
+        "Half a second of a measured window (longer in windows beyond 30 s). How the counts of the parts vary shows how"
+        " exact a percentile is.",
+    ),
+    (
+        "probe",
+        "A light request beside the load, five times a second, as a kubelet's liveness probe sends it. If all probes"
+        " take over 1 s for long, Kubernetes restarts the pod.",
+    ),
+    (
         "block",
         "Fresh JVMs for every variant, equal warm-up, then trials in a mirrored order that the seed draws."
         " The unit of replication.",

@@ -113,7 +113,7 @@ def _block_length(analysis: Analysis) -> float | None:
 
 def _seconds(block: Block) -> float:
     """Measures a block from the first warm-up to the last answer, and the start of its JVMs before."""
-    phases = [*block.warmup, *block.single, *block.trials]
+    phases = [*block.warmup, *block.single, *block.trials, *block.typical]
     measured = (max(t.drained for t in phases) - min(t.begin for t in phases)) / 1000
     return measured + sum(i.started_in for i in block.instances)
 

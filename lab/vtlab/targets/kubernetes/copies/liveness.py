@@ -36,7 +36,7 @@ def remark(service: Service, container: Json, port: int) -> str:
     get = _http_get(container)
     if container.get("livenessProbe") and _number(get.get("port"), container) is None:
         asked = of_container(service, container, port)
-        return f"its liveness probe is not an httpGet of the container: vtlab asks {asked.path} (port {asked.port})"
+        return f"vtlab does not take over its liveness probe, which has no httpGet of the container; it asks {asked.path} (port {asked.port})"
     return "headers of its liveness probe (httpHeaders) are not sent to the copies" if get.get("httpHeaders") else ""
 
 
