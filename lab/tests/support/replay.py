@@ -42,9 +42,11 @@ DIAGNOSIS = Diagnosis(dumps=20, threads=40.0, places=[])
 
 
 def experiment(**changes: Any) -> Experiment:
-    """Returns the recorded experiment, where nobody knows the length of a round before the warm-up."""
+    """Returns the recorded experiment, where nobody knows the length of a round before the warm-up; without typical
+    load, unless ``changes`` name one."""
     load = {"full": {"users": recorded.recorded().experiment.load.users}}
-    return recorded.experiment(**{"load": load, "windows": LONG_WINDOWS, **changes})
+    changes = {"load": load, "windows": LONG_WINDOWS, **changes}
+    return recorded.experiment(**{**changes, "load": {"typical": "none", **changes["load"]}})
 
 
 def cycles(count: int) -> list[Trial]:
