@@ -20,7 +20,19 @@ from typing import Any, TypeVar
 from vtlab.analysis import verdict
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
-from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Record, Trial
+from vtlab.model.records import (
+    Answers,
+    Block,
+    Failure,
+    Halves,
+    Histogram,
+    InFlight,
+    Instance,
+    Latency,
+    Parts,
+    Record,
+    Trial,
+)
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.runs import store
 
@@ -182,6 +194,19 @@ def instance(variant: str = "platform", **changes: Any) -> Instance:
     """Returns the JVM of a variant."""
     (first,) = (i for i in recorded().blocks[0].instances if i.variant == variant)
     return copied(first, changes)
+
+
+def answers(count: int) -> Answers:
+    """Returns so many answers of a window, of which no more than the number is told."""
+    half = (count // 2, count - count // 2)
+    return Answers(
+        latency=None,
+        histogram=Histogram(first=530, counts=[count], is_exact=True),
+        parts=Parts(seconds=0.5, ok=[], above={}),
+        halves=Halves(arrived=half, completed=half),
+        kinds=[],
+        forms=None,
+    )
 
 
 def latency(count: int, mean: float, tail: float = 1.05) -> Latency:

@@ -66,6 +66,21 @@ def run(exp: Experiment | None = None, blocks: int = 1, warm_up: int = 3, **mani
     return replace(made, blocks=replayed)
 
 
+def with_typical(made: Run, rate: float = 29.8) -> Run:
+    """Returns the run whose blocks have a phase of typical load of each variant, which serves it as its trials serve
+    theirs."""
+
+    def after_trials(block: Block) -> list[Trial]:
+        variants = dict.fromkeys(block.order)
+        first = [next(t for t in block.trials if t.variant == variant) for variant in variants]
+        about = {"phase": "typical", "rate": rate, "between": None}
+        length = block.trials[-1].drained - block.trials[0].begin
+        later = (recorded.later(trial, length) for trial in first)
+        return [recorded.copied(t, {**about, "position": position}) for position, t in enumerate(later, 1)]
+
+    return replace(made, blocks=[recorded.copied(b, {"typical": after_trials(b)}) for b in made.blocks])
+
+
 RUN = run(blocks=2)
 #: Duration of a single-user phase.
 SINGLE_USER_PHASE = RUN.experiment.windows.single_user_phase

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import felt, recorded
-from vtlab.model.manifest import Percentile
+from tests.support import recorded
+from vtlab.model.manifest import Percentile, TypicalPlan
 from vtlab.model.records import Block
 from vtlab.planning import percentiles
 
-RUN = felt.run(blocks=1)
-(BLOCK,) = RUN.blocks
+BLOCK = recorded.block()
+EXPERIMENT = recorded.experiment(load={"full": {"users": 20}})
+#: Typical load whose windows expect 447 answers.
+PLANNED = TypicalPlan(rate=29.8, of="platform", throughput=49.7, users=72, settle=1, window=15, is_at_once=False)
 
 
 @pytest.mark.parametrize(
@@ -30,12 +32,10 @@ def with_answers(count: int, variant: str = "virtual") -> Block:
 
 
 def test_each_load_has_its_own() -> None:
-    planned = RUN.manifest.typical
-    assert planned
-    assert percentiles.of_loads(RUN.experiment, with_answers(1500), planned) == {"full": "p99", "typical": "p95"}
-    assert percentiles.of_loads(RUN.experiment, with_answers(1499), None) == {"full": "p95"}
-    longer = planned.model_copy(update={"rate": 100.0})
-    assert percentiles.of_loads(RUN.experiment, BLOCK, longer)["typical"] == "p99"
+    assert percentiles.of_loads(EXPERIMENT, with_answers(1500), PLANNED) == {"full": "p99", "typical": "p95"}
+    assert percentiles.of_loads(EXPERIMENT, with_answers(1499), None) == {"full": "p95"}
+    longer = PLANNED.model_copy(update={"rate": 100.0})
+    assert percentiles.of_loads(EXPERIMENT, BLOCK, longer)["typical"] == "p99"
 
 
 def test_a_load_alone_is_typical() -> None:
@@ -45,12 +45,11 @@ def test_a_load_alone_is_typical() -> None:
 
 def test_a_variant_that_failed_chooses_none() -> None:
     broken = recorded.broken(with_answers(20), "virtual", "errors")
-    assert percentiles.of_loads(RUN.experiment, broken, None) == {"full": None}, "of platform's 40 answers"
+    assert percentiles.of_loads(EXPERIMENT, broken, None) == {"full": None}, "of platform's 40 answers"
     both = recorded.broken(broken, "platform", "errors")
-    assert percentiles.of_loads(RUN.experiment, both, None) == {}, "a later block may show it"
+    assert percentiles.of_loads(EXPERIMENT, both, None) == {}, "a later block may show it"
 
 
 def test_answers_of_a_script_count_one_by_one() -> None:
-    values = felt.spread(1500, 0.1)
-    trials = [recorded.changed_trial(t, ok=500, answers=felt.answers(values, t.window)) for t in BLOCK.trials]
-    assert percentiles.of_loads(RUN.experiment, recorded.copied(BLOCK, {"trials": trials}), None) == {"full": "p99"}
+    trials = [recorded.changed_trial(t, ok=500, answers=recorded.answers(1500)) for t in BLOCK.trials]
+    assert percentiles.of_loads(EXPERIMENT, recorded.copied(BLOCK, {"trials": trials}), None) == {"full": "p99"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import felt, recorded
+from tests.support import recorded, replay
 from vtlab.errors import VariantFailed
 from vtlab.planning.load_call import LightLoad, LoadCall, TypicalCall
 from vtlab.targets.protocol import StartedBlock, Target
@@ -35,7 +35,7 @@ def test_a_variant_that_was_dropped_has_no_further_phases() -> None:
 
 
 def test_typical_load_is_that_of_the_variants_of_the_call() -> None:
-    run = felt.run(blocks=1)
+    run = replay.with_typical(RUN)
     block = start(RecordedTarget(run.blocks))
     call = LoadCall(typical=TypicalCall(["platform"], 29.8, 72, 1000, 15_000))
     document = block.load(call)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import felt, recorded
+from tests.support import recorded
 from vtlab.model.curve import Curve, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import TypicalPlan
@@ -123,8 +123,7 @@ def test_an_answer_takes_as_long_as_the_shortest_that_is_known_of_it() -> None:
 
 def test_it_counts_the_answers_of_a_scripts_iteration() -> None:
     exp = experiment(requests=None, k6="load.js", windows={"measure": "5s"})
-    five = felt.answers(felt.spread(1000, 0.1), 5.0)
-    trials = [recorded.changed_trial(t, throughput=200.0, ok=200, answers=five) for t in BLOCK.trials]
+    trials = [recorded.changed_trial(t, throughput=200.0, ok=200, answers=recorded.answers(1000)) for t in BLOCK.trials]
     made = planned(recorded.copied(BLOCK, {"trials": trials}), exp, at_once=True)
     assert (made.rate, made.per_iteration, made.window) == (120.0, 5.0, 5.0)
     assert not made.is_at_once, "nobody knows what a script shares"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import felt, recorded, replay
+from tests.support import recorded, replay
 from tests.support.replay import RUN, SINGLE_USER_PHASE, as_recorded, measured, moments_at_once, one_block, replaying
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault, VariantFailed
@@ -39,10 +39,7 @@ def with_load(typical: Any = None, **changes: Any) -> Experiment:
 
 def runs(exp: Experiment | None = None, blocks: int = 1) -> Run:
     """Returns a run with typical load to be replayed."""
-    made = replay.run(exp or with_load(), blocks=blocks)
-    planned = typical_load.plan(with_load(), made.blocks[:1], None, loads_at_once=False)
-    assert planned
-    return replace(made, blocks=felt.with_typical(made, planned))
+    return replay.with_typical(replay.run(exp or with_load(), blocks=blocks))
 
 
 def calls(target: RecordedTarget) -> list[TypicalCall]:
@@ -242,7 +239,7 @@ def test_its_time_is_that_of_every_block(tmp_path: Path, monkeypatch: pytest.Mon
     first, second = estimates.remaining_block_seconds(tmp_path, run)
     assert second == 60 + 2 * 18 + 2.5
     assert first == second + estimates.extra_phase_seconds(run)
-    planned = felt.run().manifest.typical
+    planned = typical_load.plan(with_load(), RUN.blocks[:1], None, loads_at_once=False)
     assert planned
     known = replace(run, manifest=recorded.copied(run.manifest, {"typical": planned}))
     assert estimates.remaining_block_seconds(tmp_path, known)[1] == 60 + typical_load.seconds_of(planned, 2)
