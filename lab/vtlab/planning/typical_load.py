@@ -141,7 +141,7 @@ def expected_seconds(experiment: Experiment, planned: TypicalPlan | None) -> flo
         return 0.0
     if planned:
         return seconds_of(planned, variants)
-    return _budget(_window(typical.rate) if isinstance(typical, RateLoad) else LONGEST, variants)
+    return _in_turn(_window(typical.rate) if isinstance(typical, RateLoad) else LONGEST, variants)
 
 
 def _trials_of_first_sound(experiment: Experiment, block: Block) -> list[Trial]:
@@ -177,17 +177,32 @@ def _window(answers: float) -> float:
     return min(LONGEST, max(SHORTEST, wanted))
 
 
-def _budget(window: float, variants: int) -> float:
-    """Returns the seconds that the typical load of so many variants may add to a block, in turn."""
+def _in_turn(window: float, variants: int) -> float:
+    """Returns the seconds that so many variants may add to a block in turn, with windows of that length."""
     return k6_timing.START_UP + variants * (window + BESIDE_WINDOW)
+
+
+def _budget(planned: TypicalPlan, variants: int) -> float:
+    return AT_ONCE_SECONDS if planned.is_at_once else _in_turn(planned.window, variants)
 
 
 def _within_budget(planned: TypicalPlan, variants: int, response: float) -> TypicalPlan:
     """Returns the plan with windows, and a time before them, that are short enough for the seconds that typical load
-    may add to a block; with the shortest where none are."""
-    budget = AT_ONCE_SECONDS if planned.is_at_once else _budget(planned.window, variants)
+    may add to a block; with the shortest where none are.
+
+    Users begin and end on a grid, so that a window which is half a second shorter, or longer, may take a whole second
+    less. Where requests take too long for any window's own seconds, those of the planned one are kept.
+    """
     steps = round((planned.window - SHORTEST) / STEP)
-    shorter = [planned.model_copy(update={"window": planned.window - STEP * step}) for step in range(steps + 1)]
-    least_settle = min(planned.settle, max(LEAST_SETTLE, response + BEYOND_RESPONSE))
-    shorter.append(shorter[-1].model_copy(update={"settle": least_settle}))
-    return next((short for short in shorter if seconds_of(short, variants, response) <= budget), shorter[-1])
+    windows = [*(planned.window - STEP * step for step in range(steps + 1)), SHORTEST + STEP]
+    least = min(planned.settle, max(LEAST_SETTLE, response + BEYOND_RESPONSE))
+    shorter = [
+        planned.model_copy(update={"settle": settle, "window": window})
+        for settle in (planned.settle, least)
+        for window in windows
+    ]
+    shortest = planned.model_copy(update={"settle": least, "window": SHORTEST})
+    took = [(short, seconds_of(short, variants, response)) for short in shorter]
+    within = [short for short, seconds in took if seconds <= _budget(short, variants)]
+    within += [short for short, seconds in took if seconds <= _budget(planned, variants)]
+    return next(iter(within), shortest)
