@@ -18,7 +18,7 @@ from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block
-from vtlab.planning import trial_order
+from vtlab.planning import trial_order, typical_load
 from vtlab.planning.load_call import LoadCall
 from vtlab.targets.local.block import LocalBlock
 
@@ -59,6 +59,27 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
     # However slow the machine is: the single users come last, and light load is the next block's.
     assert calls[-1] == (0, [])
     assert block.trials[0].begin >= block.warmup[-1].end
+
+
+def test_typical_load_follows_the_trials_at_a_share_of_their_throughput(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typical load of a block follows its trials, at six tenths of what the first variant serves, with probes."""
+    for length in ("SHORTEST", "LONGEST"):
+        monkeypatch.setattr(typical_load, length, 2.0)
+    planned = stub(load={"full": {"users": 10}, "typical": {"share": 0.6}})
+    block = attempted(RunFolder(tmp_path, planned), "virtual")
+    (trial,) = (trial for trial in block.trials if trial.variant == "platform")
+    assert [phase.variant for phase in block.typical] == block.order
+    assert min(phase.begin for phase in block.typical) > max(trial.drained for trial in block.trials)
+    assert max(phase.drained for phase in block.typical) < min(phase.begin for phase in block.single)
+    for phase in block.typical:
+        assert phase.rate == pytest.approx(0.6 * trial.throughput, rel=0.005)
+        assert (phase.phase, phase.window) == ("typical", 2.0)
+        assert phase.answers
+        assert sum(phase.answers.histogram.counts) == phase.ok > 0
+        assert phase.probe
+        assert phase.probe.sent + phase.probe.skipped == 10
 
 
 #: How one variant of a block breaks, its reason, and the moment: phases follow one another in parts of a second.

@@ -20,7 +20,19 @@ from typing import Any, TypeVar
 from vtlab.analysis import verdict
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
-from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Record, Trial
+from vtlab.model.records import (
+    Answers,
+    Block,
+    Failure,
+    Halves,
+    Histogram,
+    InFlight,
+    Instance,
+    Latency,
+    Parts,
+    Record,
+    Trial,
+)
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.runs import store
 
@@ -32,6 +44,8 @@ FOLDERS = {
 }
 #: Milliseconds between two recordings of a run whose blocks are repeated.
 PAUSE = 12_000
+#: Kinds of phases of a block.
+PHASES = ("warmup", "single", "typical", "light", "trials")
 
 
 @functools.cache
@@ -81,7 +95,7 @@ def _delay(whole: Run, number: int) -> int:
 def _repeated(whole: Run, number: int, block: Block) -> Block:
     """Returns a recorded block under another number. Only a run's first block has the phases that are measured once."""
     delay = _delay(whole, number)
-    phases = {kind: [later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")}
+    phases = {kind: [later(t, delay) for t in getattr(block, kind)] for kind in PHASES}
     once: dict[str, Any] = {"single": [], "light": [], "diagnosis": {}} if number > len(whole.blocks) else {}
     instances = [
         i.model_copy(update={"identity": f"{i.identity}-{number}" if delay else i.identity}) for i in block.instances
@@ -182,6 +196,19 @@ def instance(variant: str = "platform", **changes: Any) -> Instance:
     return copied(first, changes)
 
 
+def answers(count: int) -> Answers:
+    """Returns so many answers of a window, of which no more than the number is told."""
+    half = (count // 2, count - count // 2)
+    return Answers(
+        latency=None,
+        histogram=Histogram(first=530, counts=[count], is_exact=True),
+        parts=Parts(seconds=0.5, ok=[], above={}),
+        halves=Halves(arrived=half, completed=half),
+        kinds=[],
+        forms=None,
+    )
+
+
 def latency(count: int, mean: float, tail: float = 1.05) -> Latency:
     """Returns latencies around a mean, with p99 = ``tail`` x median; percentiles only where 10 samples lie beyond."""
 
@@ -278,7 +305,7 @@ def renamed(run: Run, names: Mapping[str, str], exp: Experiment | None = None) -
         b.model_copy(
             update={
                 "order": [names[v] for v in b.order],
-                **{kind: phases(getattr(b, kind)) for kind in ("warmup", "single", "light", "trials")},
+                **{kind: phases(getattr(b, kind)) for kind in PHASES},
                 "instances": [i.model_copy(update={"variant": names[i.variant]}) for i in b.instances],
                 "diagnosis": {names[v]: d for v, d in b.diagnosis.items()},
             }
@@ -305,9 +332,7 @@ def with_variant(run: Run, name: str, like: str = "virtual", factor: float = 1.0
         trials = [t.model_copy(update={"position": n}) for n, t in enumerate((first, *block.trials, last), 1)]
         (instance,) = (i for i in block.instances if i.variant == like)
         another = instance.model_copy(update={"variant": name, "identity": f"{instance.identity}-{name}"})
-        phases = {
-            kind: [*getattr(block, kind), *copies(getattr(block, kind))] for kind in ("warmup", "single", "light")
-        }
+        phases = {kind: [*getattr(block, kind), *copies(getattr(block, kind))] for kind in PHASES if kind != "trials"}
         order = [name, *block.order, name]
         return copied(block, {**phases, "trials": trials, "order": order, "instances": [*block.instances, another]})
 
@@ -365,7 +390,7 @@ def broken(good: Block, variant: str, how: str) -> Block:
             for t in good.trials
         ]
         return good.model_copy(update={"trials": failed})
-    ended = {"trials": others(good.trials), "single": others(good.single)}
+    ended = {kind: others(getattr(good, kind)) for kind in ("trials", "typical", "single")}
     if how == "unsteady":
         cycles = [t for t in good.warmup if t.variant == variant]
         rising = [scaled(t, 1 + 0.2 * n) for n, t in enumerate(cycles)]

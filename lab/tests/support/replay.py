@@ -42,9 +42,11 @@ DIAGNOSIS = Diagnosis(dumps=20, threads=40.0, places=[])
 
 
 def experiment(**changes: Any) -> Experiment:
-    """Returns the recorded experiment, where nobody knows the length of a round before the warm-up."""
+    """Returns the recorded experiment, where nobody knows the length of a round before the warm-up; without typical
+    load, unless ``changes`` name one."""
     load = {"full": {"users": recorded.recorded().experiment.load.users}}
-    return recorded.experiment(**{"load": load, "windows": LONG_WINDOWS, **changes})
+    changes = {"load": load, "windows": LONG_WINDOWS, **changes}
+    return recorded.experiment(**{**changes, "load": {"typical": "none", **changes["load"]}})
 
 
 def cycles(count: int) -> list[Trial]:
@@ -62,6 +64,21 @@ def run(exp: Experiment | None = None, blocks: int = 1, warm_up: int = 3, **mani
     light = recorded.recorded("pool").blocks[0].light
     replayed = [b.model_copy(update={**phases, "light": light if b.block == 1 else []}) for b in made.blocks]
     return replace(made, blocks=replayed)
+
+
+def with_typical(made: Run, rate: float = 29.8) -> Run:
+    """Returns the run whose blocks have a phase of typical load of each variant, which serves it as its trials serve
+    theirs."""
+
+    def after_trials(block: Block) -> list[Trial]:
+        variants = dict.fromkeys(block.order)
+        first = [next(t for t in block.trials if t.variant == variant) for variant in variants]
+        about = {"phase": "typical", "rate": rate, "between": None}
+        length = block.trials[-1].drained - block.trials[0].begin
+        later = (recorded.later(trial, length) for trial in first)
+        return [recorded.copied(t, {**about, "position": position}) for position, t in enumerate(later, 1)]
+
+    return replace(made, blocks=[recorded.copied(b, {"typical": after_trials(b)}) for b in made.blocks])
 
 
 RUN = run(blocks=2)

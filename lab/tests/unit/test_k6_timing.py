@@ -19,6 +19,15 @@ def constant(name: str) -> int:
 
 
 @pytest.mark.parametrize(
+    ("length", "users", "seconds"), [(1.0, 1, 1.25), (1.01, 1, 1.5), (1.0, 500, 1.5), (1.0, 501, 2.0)]
+)
+def test_the_next_phase_begins_a_point_of_the_grid_after_the_last_user_has_ended(
+    length: float, users: int, seconds: float
+) -> None:
+    assert k6_timing.phase_seconds(length, users) == seconds
+
+
+@pytest.mark.parametrize(
     ("seconds", "name"),
     [
         (k6_timing.BETWEEN_PHASES, "BETWEEN_PHASES"),

@@ -236,6 +236,12 @@ def test_a_level_that_is_measured_again_is_warm() -> None:
     assert [cycles for cycles, users in pair.warmed if users == (128, 256)] == [1, 0]
 
 
+def test_no_probe_goes_beside_its_levels() -> None:
+    searched(pair := Pair())
+    assert any(call.trial_order for call in pair.journal.loads)
+    assert not any(call.is_probed for call in pair.journal.loads)
+
+
 def test_neither_variant_is_always_the_first() -> None:
     pair = Pair()
     searched(pair)

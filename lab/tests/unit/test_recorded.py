@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import recorded
+from tests.support import recorded, replay
 from vtlab.errors import VariantFailed
-from vtlab.planning.load_call import LightLoad, LoadCall
+from vtlab.planning.load_call import LightLoad, LoadCall, TypicalCall
 from vtlab.targets.protocol import StartedBlock, Target
-from vtlab.targets.recorded import Playback, RecordedTarget
+from vtlab.targets.recorded import Playback, RecordedTarget, describe, moment_of
 
 RUN = recorded.run(blocks=2)
 TRIALS = LoadCall(trial_order=RUN.blocks[0].order)
@@ -32,6 +32,16 @@ def test_a_variant_that_was_dropped_has_no_further_phases() -> None:
     block = start(RecordedTarget(RUN.blocks))
     block.drop("virtual")
     assert {phase.variant for phase in block.load(LoadCall(single_user_phase="9s")).single} == {"platform"}
+
+
+def test_typical_load_is_that_of_the_variants_of_the_call() -> None:
+    run = replay.with_typical(RUN)
+    block = start(RecordedTarget(run.blocks))
+    call = LoadCall(typical=TypicalCall(["platform"], 29.8, 72, 1000, 15_000))
+    document = block.load(call)
+    assert document.typical == [phase for phase in run.blocks[0].typical if phase.variant == "platform"]
+    assert document.phases == document.typical
+    assert (moment_of(call), describe(call)) == ("typical load", "typical load for platform")
 
 
 def test_a_planned_fault_is_raised_once() -> None:

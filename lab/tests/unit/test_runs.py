@@ -19,7 +19,7 @@ from vtlab.measuring.progress import Progress, minutes
 from vtlab.model import units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
-from vtlab.planning import light_load, planned_runs
+from vtlab.planning import light_load, planned_runs, typical_load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.report.words import hints
 from vtlab.runs import measure, store
@@ -196,7 +196,8 @@ def test_the_time_of_a_run_has_what_its_first_block_has_beside(
     with pytest.raises(LabError, match="enough"):
         measure_and_report(folder, tmp_path, Progress(Console(file=text, width=200)))
     # A block takes a minute, by the invented k6.
-    seconds = 3 * 60 + light_load.extra_phase_seconds(planned, True, True)
+    seconds = 3 * (60 + typical_load.expected_seconds(planned, None))
+    seconds += light_load.extra_phase_seconds(planned, True, True)
     assert f"3 blocks to measure, {amount} {minutes(seconds)}, until" in text.getvalue()
     assert seconds > 3 * 60 + light_load.SEQUENTIAL_SECONDS + units.seconds(planned.windows.measure)
 

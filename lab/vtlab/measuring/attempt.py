@@ -16,13 +16,14 @@ from vtlab.measuring.block_state import BlockState
 from vtlab.measuring.progress import Progress
 from vtlab.measuring.warm_up import WarmUp, last_of_each
 from vtlab.model import units
+from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
-from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.manifest import DiagnosisMode, TypicalPlan
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning import dump_schedule, light_load, round_pacing
+from vtlab.planning import dump_schedule, light_load, round_pacing, typical_load
 from vtlab.planning.light_load import LoadedVariant
-from vtlab.planning.load_call import LightLoad, LoadCall
+from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
 from vtlab.report.words import class_archives
 from vtlab.targets.protocol import StartedBlock, Target
 
@@ -45,6 +46,10 @@ class AttemptPlan:
     diagnosis: DiagnosisMode = "unexplained"
     #: The run's blocks so far that count.
     blocks_before: Sequence[Block] = ()
+    #: The run's typical load; None until an attempt has planned it.
+    typical: TypicalPlan | None = None
+    #: What the search for the run's full load measured; None without one.
+    curve: Curve | None = None
 
 
 class Attempt:
@@ -56,6 +61,8 @@ class Attempt:
     ) -> None:
         """Prepares an attempt. ``title``: the title of the block, for messages."""
         self._plan = plan
+        #: The run's typical load, also where this attempt plans it.
+        self.typical = plan.typical
         #: Variants that still need light load and thread dumps.
         self._unmeasured = list(plan.unmeasured_variants)
         block = Block(block=plan.block, attempt=plan.attempt, order=list(plan.order))
@@ -130,16 +137,16 @@ class Attempt:
         state.variants = [instance.variant for instance in block.instances]
 
     def _measure_phases(self, started: StartedBlock) -> None:
-        """Measures warm-up and trials, and the single-user phases of a run's first block.
+        """Measures warm-up, trials and typical load, and the single-user phases of a run's first block.
 
-        Single users come after the trials: a JVM that serves one compiles anew, and would do so in the trials. Where
-        what is unanswered may be given up a JVM ends with its last trial: there they come before.
+        Single users come last: a JVM that serves one compiles anew, and would do so under load. Where what is
+        unanswered may be given up a JVM ends with its last trial: there they come before.
         """
         state, plan = self._state, self._plan
         phase = plan.experiment.windows.single_user_phase
         single = phase if plan.with_single_user and units.milliseconds(phase) else None
         # Nothing comes after the trials: what the last one leaves unanswered may be given up then.
-        may_end = not plan.unmeasured_variants and not single
+        may_end = not plan.unmeasured_variants and not single and plan.experiment.typical_beside is None
         self._warm_up.run(started, plan.order, may_end)
         if not plan.experiment.windows.wait_for_answers:
             if single:
@@ -150,6 +157,8 @@ class Attempt:
             self._measure_trials(started, may_end)
         if self._were_warm_up():
             self._measure_trials(started, may_end)
+        if state.block.trials:
+            self._measure_typical(started)
         if single and state.block.trials:
             self._measure_single(started, single)
 
@@ -200,6 +209,27 @@ class Attempt:
 
         self._measure_while_variants_break(started, call)
 
+    def _measure_typical(self, started: StartedBlock) -> None:
+        """Measures typical load beside full load, once its rate is known. Nothing lengthens its windows."""
+        state, experiment = self._state, self._state.experiment
+        if experiment.typical_beside and self.typical is None:
+            blocks = [*self._plan.blocks_before, state.block]
+            self.typical = typical_load.plan(experiment, blocks, self._plan.curve, started.loads_at_once)
+            if self.typical and self.typical.throughput:
+                share = units.percent(self.typical.rate / self.typical.throughput)
+                state.say(f"typical load: {self.typical.rate:g}/s, {share} of {self.typical.of}'s throughput")
+        planned = self.typical
+        if planned is None:
+            return
+
+        def call() -> LoadCall:
+            # The trials' order is mirrored from block to block.
+            order = [variant for variant in dict.fromkeys(self._plan.order) if variant in state.variants]
+            typical, pacing = typical_load.call(planned, order), CallPacing(state.seed)
+            return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
+
+        self._measure_while_variants_break(started, call)
+
     def _measure_single(self, started: StartedBlock, single: str) -> None:
         def call() -> LoadCall:
             is_at_once = self._may_run(light_load.may_single_users_run_at_once, started)
@@ -209,14 +239,14 @@ class Attempt:
             self._measure_while_variants_break(started, call)
 
     def _measure_while_variants_break(self, started: StartedBlock, planned: Callable[[], LoadCall]) -> None:
-        """Measures trials or single users, again without a variant that broke. ``planned``: the call for the variants
-        that are left."""
+        """Measures trials, typical load or single users, again without a variant that broke. ``planned``: the call for
+        the variants that are left."""
         state = self._state
         while state.variants:
             call = planned()
-            order = call.trial_order
-            state.step(f"measuring in the order {', '.join(order)}" if order else "measuring a single user")
-            document = state.run_or_drop_variant(started, "the trials", partial(started.load, call))
+            state.step(_step_of(call))
+            moment = "typical load" if call.typical else "the trials"
+            document = state.run_or_drop_variant(started, moment, partial(started.load, call))
             if document is not None:
                 state.store_phases(started, document)
                 return
@@ -283,3 +313,10 @@ class Attempt:
 
     def _say_no_dumps(self, variants: Sequence[str], reason: str) -> None:
         self._state.say(f"no thread dumps of {' and '.join(variants)}: {reason}")
+
+
+def _step_of(call: LoadCall) -> str:
+    """Describes what a call after the warm-up measures."""
+    if call.typical:
+        return f"typical load, {call.typical.rate:g}/s"
+    return f"measuring in the order {', '.join(call.trial_order)}" if call.trial_order else "measuring a single user"

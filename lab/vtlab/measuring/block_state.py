@@ -63,9 +63,10 @@ class BlockState:
         self.say(f"{failure.variant} failed, {failure.moment}: {failure.reason}")
 
     def store_phases(self, started: StartedBlock, document: K6Document) -> None:
-        """Stores the trials and single-user phases of a call. The last variant ends with what it has not answered, if
-        that was given up."""
+        """Stores trials, single-user phases and typical load of a call. The last variant ends with what it has not
+        answered, if that was given up."""
         self.block.single += document.single
+        self.block.typical += document.typical
         self.block.thresholds |= document.thresholds
         rounds = self.pacing.rounds
         self.block.trials += [
@@ -88,4 +89,5 @@ def _phase_in_words(phase: str | None, cycles_before: int, variants: int) -> str
         return None
     if phase.startswith("w"):
         return f"warm-up cycle {cycles_before + math.ceil(int(phase[1:]) / variants)}"
-    return {"a": "the login", "s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")
+    kinds = {"a": "the login", "s": "the single-user phase", "t": "typical load", "l": "light load"}
+    return kinds.get(phase[0], f"trial {phase}")

@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vtlab.analysis import load_curve
 from vtlab.analysis.validity import generator, jit_compiler
@@ -208,7 +208,8 @@ class LoadSearch:
         order = list(variants) if count % 2 == 0 else list(reversed(variants))
         is_cold = max(pacing.users) > self._warmed
         began = self._clock()
-        document = self._load(LoadCall(trial_load_cycles=int(is_cold), trial_order=order, pacing=pacing))
+        call = LoadCall(trial_load_cycles=int(is_cold), trial_order=order, with_probe=False, pacing=pacing)
+        document = self._load(call)
         self._warmed = max(self._warmed, *pacing.users)
         took = self._clock() - began - self._uncounted
         if self._disturbed(document.trials) and self._clock() + took < self._end():
@@ -216,7 +217,7 @@ class LoadSearch:
             self._say(f"again: {self._disturbed(document.trials)}")
             # Where that kills k6 there is what was disturbed, which ends the search.
             with contextlib.suppress(GeneratorFailed):
-                return self._load(LoadCall(trial_order=order, pacing=pacing))
+                return self._load(replace(call, trial_load_cycles=0))
         return document
 
     def _judge(self, trials: Sequence[Trial], lowest: int) -> tuple[Ended, str] | None:

@@ -69,8 +69,8 @@ Percentile = Literal["p99", "p95", "p90"]
 
 
 class Manifest(Record):
-    """Record of what ran, on what, and how to run it again. Written before the first block, and once more by the first
-    attempt that shows the rate of the typical load."""
+    """Record of what ran, on what, and how to run it again. Written before the first block, and again by the first
+    attempts that show the rate of the typical load and the percentiles."""
 
     version: Literal[3] = VERSION
     #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.

@@ -23,3 +23,16 @@ GRID_STEP, GRID_STEP_USERS = 0.5, 500
 def grid(users: int) -> float:
     """Returns the seconds between the moments at which this many users end and begin phases."""
     return FINE_GRID if users <= FINE_GRID_USERS else GRID_STEP * math.ceil(users / GRID_STEP_USERS)
+
+
+def phase_seconds(length: float, users: int) -> float:
+    """Returns how long a phase takes from its beginning to that of the next: users begin and end on the grid, and look
+    whether all have ended in the middle of it."""
+    step = grid(users)
+    return step * (math.ceil(round(length / step, 6)) + 1)
+
+
+def last_answer(response: float) -> float:
+    """Returns how long after a window's end its last arrival is answered, given the seconds of a request alone: a
+    little later than that."""
+    return 1.02 * response + 0.05

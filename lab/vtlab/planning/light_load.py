@@ -53,14 +53,18 @@ class LoadedVariant:
         return cls(shortest_response(alone) or 0.0, under_load.throughput or 0.0, demands.cpu_share(under_load) or 0.0)
 
 
+def share_nothing(experiment: Experiment) -> bool:
+    """Tells whether the variants are known to share nothing: they are the sample application by itself."""
+    return experiment.is_sample and set(experiment.needs) <= _NEEDED_BY_ONE_VARIANT and not experiment.workload.k6
+
+
 def may_run_at_once(experiment: Experiment, loaded: Sequence[Trial]) -> bool:
-    """Tells whether all variants may have light load at the same time: the sample application by itself, of which they
-    share nothing, and no CPU is short.
+    """Tells whether all variants may have light load at the same time: they share nothing, and no CPU is short.
 
     ``loaded``: the last trial of each, or warm-up cycle with its load. Together they took at most three quarters of the
     machine, with k6 and all else that runs there; light load is half of that.
     """
-    if not experiment.is_sample or not set(experiment.needs) <= _NEEDED_BY_ONE_VARIANT or experiment.workload.k6:
+    if not share_nothing(experiment):
         return False
     idle = [trial.machine.get("idle_cores") for trial in loaded]
     return sum(1.0 if share is None else 1.0 - share for share in idle) <= _QUIET
@@ -105,20 +109,19 @@ def _rates(variant: LoadedVariant, settle: float) -> Sequence[float]:
 
 
 def seconds_of(planned: LightLoad, responses: Mapping[str, float], is_at_once: bool = False) -> float:
-    """Returns how long light load takes, at most. k6 begins and ends phases on a grid of time. The answers to the last
-    arrivals come after a window's end, a little later than alone."""
+    """Returns how long light load takes, at most."""
     settle, window = planned.settle / 1000, planned.measure / 1000
     most = max((rate for rates in planned.rates.values() for rate in rates), default=0.0)
-    grid = k6_timing.grid(math.ceil(round(most * settle, 6)))
+    users = math.ceil(round(most * settle, 6))
     seconds = []
     for name, rates in planned.rates.items():
-        answered = 1.02 * responses[name] + 0.05
+        answered = k6_timing.last_answer(responses[name])
         lengths = [
             settle + window + answered if rate else min(settle, k6_timing.IDLE_SETTLE) + window for rate in rates
         ]
-        seconds.append(sum(grid * (math.ceil(round(length / grid, 6)) + 1) for length in lengths))
+        seconds.append(sum(k6_timing.phase_seconds(length, users) for length in lengths))
     # Until the first phase begins.
-    return k6_timing.START_UP + grid + (max(seconds, default=0.0) if is_at_once else sum(seconds))
+    return k6_timing.START_UP + k6_timing.grid(users) + (max(seconds, default=0.0) if is_at_once else sum(seconds))
 
 
 def extra_phase_seconds(

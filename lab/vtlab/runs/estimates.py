@@ -15,7 +15,7 @@ from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import OpenLoad
 from vtlab.model.run import Run
-from vtlab.planning import light_load, planned_runs
+from vtlab.planning import light_load, planned_runs, typical_load
 
 
 def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
@@ -34,6 +34,7 @@ def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:
     if seconds is None or not blocks_left:
         return [seconds] * blocks_left
     seconds += window_overrun_seconds(run) or 0.0
+    seconds += typical_load.expected_seconds(run.experiment, run.manifest.typical)
     return [seconds + extra_phase_seconds(run), *[seconds] * (blocks_left - 1)]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from vtlab.analysis import asserts, comparisons, run_status
 from vtlab.analysis.statistics import paired, stopping_rule
@@ -15,10 +16,10 @@ from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import BlockOutcome, Progress
-from vtlab.model.manifest import Manifest
+from vtlab.model.manifest import Manifest, TypicalPlan
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries, Run
-from vtlab.planning import trial_order
+from vtlab.planning import percentiles, trial_order
 from vtlab.report.words import block_counts, so_far
 from vtlab.runs import facts, store
 from vtlab.runs.create import train_sample
@@ -162,9 +163,10 @@ class _Measurement:
         self._show_ratio()
         while blocks_left := run_status.blocks_left(self.run):
             self._refuse_too_many_rejected()
-            block, samples = self._attempt()
+            block, samples, typical = self._attempt()
             # Ctrl-C must not cost a block that is measured.
             with processes.uninterrupted():
+                self._keep_plan(block, typical)
                 store.append_block(self._folder, block)
                 if samples:
                     store.append_series(self._folder, block, samples)
@@ -178,8 +180,21 @@ class _Measurement:
                 f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m",
             )
 
-    def _attempt(self) -> tuple[Block, BlockSeries]:
-        """Measures one attempt at the next block."""
+    def _keep_plan(self, block: Block, typical: TypicalPlan | None) -> None:
+        """Fixes for the run what its first attempts plan: typical load, and the percentile of each load. Whether these
+        count does not matter."""
+        manifest, experiment = self.run.manifest, self.run.experiment
+        shown = percentiles.of_loads(experiment, block, typical)
+        changes: dict[str, Any] = {"percentiles": {**shown, **manifest.percentiles}}
+        if typical and manifest.typical is None:
+            changes |= {"typical": typical, "experiment": experiment.with_typical_rate(typical.rate)}
+        changed = manifest.model_copy(update=changes)
+        if changed != manifest:
+            store.replace_manifest(self._folder, changed)
+            self.run = replace(self.run, manifest=changed, experiment=changed.experiment)
+
+    def _attempt(self) -> tuple[Block, BlockSeries, TypicalPlan | None]:
+        """Measures one attempt at the next block; returns it, its samples for the charts and the run's typical load."""
         manifest, experiment = self.run.manifest, self.run.experiment
         number = len(self._accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in self._rejected)
@@ -187,7 +202,7 @@ class _Measurement:
         # A variant that failed before its single-user phase has none yet.
         with_single = {phase.variant for block in self._accepted for phase in block.single}
         with_light = {phase.variant for block in self._accepted for phase in block.light}
-        attempt = AttemptPlan(
+        plan = AttemptPlan(
             experiment,
             manifest.seed,
             number,
@@ -197,11 +212,14 @@ class _Measurement:
             unmeasured_variants=[variant for variant in experiment.variants if variant not in with_light],
             diagnosis=manifest.diagnosis,
             blocks_before=self._accepted,
+            typical=manifest.typical,
+            curve=manifest.curve,
         )
         began = time.monotonic()
-        block, samples = Attempt(attempt, self._progress, title, self._wait).measure(self._target)
+        attempt = Attempt(plan, self._progress, title, self._wait)
+        block, samples = attempt.measure(self._target)
         block.seconds = round(time.monotonic() - began, 3)
-        return block, samples
+        return block, samples, attempt.typical
 
     def _accepts(self, block: Block) -> bool:
         """Files a block as accepted or rejected and shows it; returns whether it is accepted."""

@@ -1,6 +1,6 @@
 """The results directory, written so that no crash, signal or full disk loses a finished block.
 
-    manifest.json    once, before the first block
+    manifest.json    before the first block, and by the first attempts that show what the run keeps from then on
     trials.jsonl     a line per block attempt
     series.json.gz   a gzip member per block attempt, with one JSON line: {"block", "attempt", "samples"}
     verdict.json     from the rest, the same bytes each time
@@ -48,10 +48,15 @@ def create(folder: Path, manifest: Manifest) -> Path:
         raise BadInput(f"{folder} already holds a run", f"resume it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    replace_manifest(folder, manifest)
+    return folder
+
+
+def replace_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes the manifest, its experiment and what k6 reads of it in place of those before."""
     # The manifest comes last and makes the folder a run: so a run has both files, even when this is interrupted.
     write_experiment(folder, manifest.experiment)
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
-    return folder
 
 
 def create_unmeasured(folder: Path, planned: Experiment) -> None:

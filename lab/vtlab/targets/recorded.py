@@ -15,7 +15,16 @@ from vtlab.planning import k6_timing
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 
 #: A moment of a block at which a fault can be planned.
-Moment = Literal["warm-up", "warm-up and trials", "single user", "trials", "light load", "restore CPU", "thread dumps"]
+Moment = Literal[
+    "warm-up",
+    "warm-up and trials",
+    "trials",
+    "typical load",
+    "single user",
+    "light load",
+    "restore CPU",
+    "thread dumps",
+]
 
 
 def _unchanged(call: LoadCall, document: K6Document) -> K6Document:
@@ -51,6 +60,8 @@ def moment_of(call: LoadCall) -> Moment:
     """Returns the moment at which a call of k6 is made."""
     if call.light_load:
         return "light load"
+    if call.typical:
+        return "typical load"
     if call.cycles:
         return "warm-up and trials" if call.trial_order else "warm-up"
     return "single user" if call.single_user_phase and not call.trial_order else "trials"
@@ -61,6 +72,8 @@ def describe(call: LoadCall) -> str:
     trials = f"trials {' '.join(call.trial_order)}"
     if call.light_load:
         return f"light load for {' '.join(call.light_load.rates)}"
+    if call.typical:
+        return f"typical load for {' '.join(call.typical.order)}"
     if call.cycles:
         cheap = f"{call.warmup_cycles} cheap and " if call.warmup_cycles else ""
         following = f" then {trials}" if call.trial_order else ""
@@ -137,6 +150,8 @@ class RecordedBlock:
             parts["trials"] = [trial for trial in self.block.trials if trial.variant in call.trial_order]
         if call.single_user_phase:
             parts["single"] = [phase for phase in self.block.single if phase.variant in self.loaded]
+        if call.typical:
+            parts["typical"] = [phase for phase in self.block.typical if phase.variant in call.typical.order]
         if call.light_load:
             parts["light"] = [phase for phase in self.block.light if phase.variant in call.light_load.rates]
         return _document(self.block, **parts)
@@ -207,5 +222,5 @@ class RecordedTarget:
 
 def _document(block: Block, **parts: Sequence[Trial]) -> K6Document:
     """Returns a document of k6 with these phases."""
-    phases = {part: list(parts.get(part, ())) for part in ("warmup", "single", "trials", "light")}
+    phases = {part: list(parts.get(part, ())) for part in ("warmup", "single", "trials", "typical", "light")}
     return K6Document(version=2, experiment="", run_id="", block=block.block, order=[], agreed=True, **phases)
