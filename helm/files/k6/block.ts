@@ -16,7 +16,14 @@
 // SETTLE         open load: from the ramp-up to a trial's window; default: 0s
 // ROUNDS         JSON: variant -> a round of a closed load's user (response and think time), where the experiment has
 //                none: {"platform":"5s"}; it paces the ramp-up and the beginning of the window as load.full.round does
-// LIGHT          JSON: variant -> [arrivals per second, ...], phases of evenly spaced light load after the trials; 0 is idle
+// TYPICAL        the typical load: after the trials a phase of each of these variants, a comma list, at RATE; empty: none;
+//                default: the variants that have trials, where the rate is known (from RATE, or from the experiment, which
+//                names it or says what it expects) and USERS is one number
+// TYPICAL_USERS, TYPICAL_MEASURE, TYPICAL_SETTLE  its users, its window, and how long it has arrivals before; default: three
+//                times RATE (20 to 1000), what 3,000 arrivals take (5s to 15s), 1500ms
+// PROBES         JSON: variant -> URL of a light request that is sent five times a second beside trials and typical load, each
+//                on a new connection, as a kubelet asks for liveness; default: /actuator/health/liveness of each target; none
+// LIGHT          JSON: variant -> [arrivals per second, ...], phases of evenly spaced light load at the end; 0 is idle
 // LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before (an idle one 300 ms); default: 2s, 1s.
 //                An answer may take as long as LIGHT_SETTLE
 // SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
@@ -26,8 +33,9 @@
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
-// USERS, RATE, MEASURE  override the experiment's load and windows. USERS may be a comma list: the trials are repeated for
-//                each, in an order that turns round from one to the next
+// USERS, MEASURE  override the experiment's load and windows. USERS may be a comma list: the trials are repeated for each, in
+//                an order that turns round from one to the next
+// RATE           arrivals per second of the typical load, or of an experiment whose only load is open
 // Durations are written as in an experiment: 5s, 100ms.
 import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
@@ -39,10 +47,11 @@ import { ScriptUsers, type SetupData } from './lib/iterations.ts';
 import { takePart } from './lib/load.ts';
 import { thresholds } from './lib/metrics.ts';
 import { chunks, table } from './lib/output.ts';
-import { SUMMARY_STATISTICS } from './lib/percentiles.ts';
 import type { Phase } from './lib/phase.ts';
 import { arrivalsIn, plan } from './lib/plan.ts';
 import { type Findings, preflightDocument, preflightThresholds } from './lib/preflight.ts';
+import { probeThrough } from './lib/probe.ts';
+import { statistics } from './lib/quantiles.ts';
 import { random } from './lib/random.ts';
 import { makeDocument } from './lib/record.ts';
 import { RequestUsers } from './lib/requests.ts';
@@ -83,7 +92,9 @@ const REQUEST_OPTIONS: Options & { noTeardown: boolean } = {
   throw: true,
 };
 // No certificate of a service names an address of this machine. A script's own option goes before it.
-const TLS_OPTIONS: Options = Object.values(input.targets).some((base) => base.startsWith('https://'))
+const TLS_OPTIONS: Options = [...Object.values(input.targets), ...Object.values(input.probes)].some((url) =>
+  url.startsWith('https://'),
+)
   ? { insecureSkipTLSVerify: true }
   : {};
 /** Tags for which a script's thresholds may ask; `scenario` is its own, too, and set on the user. */
@@ -102,7 +113,7 @@ function blockOptions(): Options {
       // Every iteration of a user is its part in one phase.
       users: {
         executor: 'per-vu-iterations',
-        vus: input.isPreflight ? 1 : block.users,
+        vus: input.isPreflight ? 1 : block.vus,
         iterations: input.isPreflight ? 1 : block.phases.length,
         // Longer than anything can take: an interrupted request leaves no sample.
         maxDuration: `${block.longest}ms`,
@@ -114,7 +125,7 @@ function blockOptions(): Options {
     thresholds: input.isPreflight
       ? preflightThresholds(Object.keys(input.targets))
       : {
-          ...thresholds(block.phases, script !== undefined),
+          ...thresholds(block.phases, users.kinds, script !== undefined),
           ...(script && input.order.length > 0 ? thresholdsOf(script, [...new Set(input.order)]) : {}),
         },
     tags: {
@@ -126,7 +137,8 @@ function blockOptions(): Options {
       ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
       ...variantTag(),
     },
-    summaryTrendStats: SUMMARY_STATISTICS,
+    // Many: a window's values are found by them.
+    summaryTrendStats: statistics(!input.isPreflight && block.phases.some(({ parts }) => parts !== undefined)),
   };
 }
 
@@ -160,8 +172,9 @@ export default async function ({ clock, data }: Common): Promise<void> {
   const phase = block.phases[exec.vu.iterationInScenario] as Phase;
   const user = exec.vu.idInTest - 1;
 
-  const begin = awaitBegin(phase.index, block.users);
-  await takePart(phase, begin, user, shared);
+  const begin = awaitBegin(phase.index, block.vus);
+  if (user < block.users) await takePart(phase, begin, user, shared);
+  else await probeThrough(phase, begin);
   endOnGrid(phase.requests === undefined ? begin + phase.end : begin);
 }
 
@@ -174,8 +187,8 @@ export function handleSummary(summary: Summary): Record<string, string> {
     const { findings } = summary.setup_data as Common;
     return outputs('', JSON.stringify(preflightDocument(findings, summary)));
   }
-  const document = makeDocument(input, block, summary, script);
-  return outputs(table(document), JSON.stringify(document));
+  const document = makeDocument(input, block, summary, { kinds: users.kinds, script });
+  return outputs(table(document, input.lacksRate), JSON.stringify(document));
 }
 
 function outputs(text: string, json: string): Record<string, string> {

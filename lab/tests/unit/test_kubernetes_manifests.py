@@ -371,9 +371,10 @@ def test_what_of_a_liveness_probe_is_not_taken_over_is_said() -> None:
     assert headers == "headers of its liveness probe (httpHeaders) are not sent to the copies"
     for probe in ({"exec": {"command": ["true"]}}, {"tcpSocket": {"port": 8081}}, {"grpc": {"port": 8081}}):
         assert said(livenessProbe=probe) == (
-            "its liveness probe is not an httpGet of the container: vtlab asks /actuator/health/liveness (port 8081)"
+            "its liveness probe asks another host, has no httpGet or no known port, so vtlab asks"
+            " /actuator/health/liveness (port 8081)"
         )
-    assert "is not an httpGet of the container" in said(**get("absent"))
+    assert "has no httpGet or no known port" in said(**get("absent"))
 
 
 def test_several_ports_without_a_name_are_asked_for() -> None:

@@ -32,13 +32,17 @@ export function unmet(body: unknown, expected: Expected[]): Expected | undefined
   });
 }
 
-/** Puts types in place of values: `{"id":"number","pets":[{"name":"string"}]}`; of an array its first element. */
-export function shape(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, 1).map(shape);
+/**
+ * Puts types in place of values: `{"id":"number","pets":[{"name":"string"}]}`; of an array its first element. Of an
+ * object with more keys than `mostKeys` they are data: the first one's value stands for all.
+ */
+export function shape(value: unknown, mostKeys = Number.POSITIVE_INFINITY): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map((inner) => shape(inner, mostKeys));
   if (value === null) return 'null';
   if (typeof value !== 'object') return typeof value;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, shape(inner)]));
+  if (entries.length > mostKeys) return { '*': shape(entries[0]?.[1], mostKeys) };
+  return Object.fromEntries(entries.map(([key, inner]) => [key, shape(inner, mostKeys)]));
 }
 
 /** Returns the same text for the same value, in whatever order its keys stand. */

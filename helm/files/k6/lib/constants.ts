@@ -20,6 +20,13 @@ export const LEAST_WARM_UP_PATIENCE = 10000;
 export const MOST_LIGHT_USERS = 2000;
 /** The most milliseconds of an idle phase before its window, in which no answer is awaited. */
 export const IDLE_SETTLE = 300;
+/** Buckets of a histogram of latency in a decade, as in `vtlab/model/histogram.py`. */
+export const BUCKETS_PER_DECADE = 100;
+/** Milliseconds between two probes, for which one waits at most, and beyond which it is slow; the most unanswered. */
+export const PROBE_INTERVAL = 200;
+export const PROBE_TIMEOUT = 15000;
+export const SLOW_PROBE = 1000;
+export const MOST_UNANSWERED_PROBES = 20;
 /** Milliseconds between two phases, about: users end and begin on a grid of the wall clock. */
 export const BETWEEN_PHASES = 1000;
 /**

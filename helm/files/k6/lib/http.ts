@@ -2,6 +2,8 @@
 // that stands in the script is the variant's. k6 itself gives a new jar to its own iterations alone.
 import http from 'k6/http';
 import { moved, movedCookie, originOf } from './addresses.ts';
+import { now } from './clock.ts';
+import type { Answered } from './users.ts';
 
 /** The functions of k6, before they are replaced. */
 const k6 = { ...http } as unknown as Record<string, (...all: unknown[]) => unknown>;
@@ -17,6 +19,12 @@ export const sending = {
   /** True: every origin is taken for the variant's, so nothing goes elsewhere. */
   isPreflight: false,
   jar: undefined as Jar | undefined,
+  /**
+   * OK answers of the variant in an iteration, and the bodies that the script has of them; undefined where nobody wants
+   * them.
+   */
+  answers: undefined as Answered[] | undefined,
+  bodies: undefined as string[] | undefined,
   /** Requests by origin, as the script asks for them, and by the origin that answered. */
   asked: {} as Record<string, number>,
   answered: {} as Record<string, number>,
@@ -60,16 +68,18 @@ export function patch(): void {
     get: (url: unknown, params: Params) => sendToVariant(url, params, (to, options) => k6.get?.(to, options)),
     head: (url: unknown, params: Params) => sendToVariant(url, params, (to, options) => k6.head?.(to, options)),
     batch: (requests: unknown) => {
+      const from = now();
       const all = Array.isArray(requests)
         ? requests.map(batched)
         : Object.fromEntries(Object.entries(requests as object).map(([key, value]) => [key, batched(value)]));
       const answers = k6.batch?.(all) as Record<string, unknown>;
-      for (const key of Object.keys(answers)) answers[key] = withForms(answers[key]);
+      for (const key of Object.keys(answers)) answers[key] = received(answers[key], from);
       return answers;
     },
     asyncRequest: async (method: string, url: unknown, body: unknown, params: Params) => {
       const { to, options } = redirected(url, params);
-      return withForms(await k6.asyncRequest?.(method, to, body, options));
+      const from = now();
+      return received(await k6.asyncRequest?.(method, to, body, options), from);
     },
     request: (method: string, url: unknown, body: unknown, params: Params) =>
       sendToVariant(url, params, (to, options) => k6.request?.(method, to, body, options)),
@@ -84,7 +94,8 @@ export function patch(): void {
 /** Sends a request to the variant, if it is for it. */
 function sendToVariant(url: unknown, params: Params, send: (to: unknown, options: Params) => unknown): unknown {
   const { to, options } = redirected(url, params);
-  return withForms(send(to, options));
+  const from = now();
+  return received(send(to, options), from);
 }
 
 /** Returns where a request goes, and its parameters with the jar. */
@@ -129,15 +140,40 @@ function variantUrl(url: string): string {
   return sending.isPreflight && origin !== undefined ? moved(url, origin, sending.base) : url;
 }
 
-/** Gives the jar to an answer's own requests, too, which go k6's own way. */
-function withForms(answer: unknown): unknown {
-  const { headers, status, url } = (answer ?? {}) as {
-    headers?: Record<string, string>;
-    status?: number;
-    url?: string;
-  };
+/** An answer, as far as it is read here. */
+interface Response {
+  headers?: Record<string, string>;
+  status?: number;
+  url?: string;
+  body?: unknown;
+  request?: { url: string };
+  timings?: { blocked: number; duration: number };
+}
+
+/** Records an OK answer of the variant to a request of that time. */
+function record(answer: Response, from: number): void {
+  const { status = 0, url, timings } = answer;
+  if (!sending.answers || !timings || status < 200 || status > 399) return;
+  const at = now();
+  // Of a chain of redirects its timings are the last one's.
+  const isRedirected = url !== answer.request?.url;
+  sending.answers.push({ took: isRedirected ? at - from : timings.blocked + timings.duration, at });
+  if (sending.bodies && typeof answer.body === 'string') sending.bodies.push(answer.body);
+}
+
+/** Sends what an answer's form or link asks for. */
+function submitted(send: () => unknown): unknown {
+  const from = now();
+  return received(send(), from);
+}
+
+/** Counts an answer, and gives the jar to its own requests, too, which go k6's own way. */
+function received(answer: unknown, from: number): unknown {
+  const response = (answer ?? {}) as Response;
+  const { headers, status, url } = response;
   const origin = status ? originOf(url ?? '') : undefined;
   if (origin !== undefined) sending.answered[origin] = (sending.answered[origin] ?? 0) + 1;
+  if (origin === originOf(sending.base)) record(response, from);
   if (!/html/.test(headers?.['Content-Type'] ?? '') || !sending.jar) return answer;
   const jar = sending.jar.inner;
   return new Proxy(answer as object, {
@@ -145,7 +181,7 @@ function withForms(answer: unknown): unknown {
       const value = Reflect.get(target, key);
       if (key === 'submitForm' || key === 'clickLink') {
         return (options: { params?: object } = {}) =>
-          withForms(value.call(target, { ...options, params: { jar, ...options.params } }));
+          submitted(() => value.call(target, { ...options, params: { jar, ...options.params } }));
       }
       return typeof value === 'function' ? value.bind(target) : value;
     },

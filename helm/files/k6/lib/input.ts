@@ -1,10 +1,11 @@
 // The input of a block, which the environment has, checked. The experiment is vtlab's, which has checked it. Pure: no
 // k6 in here.
-import type { Experiment } from './experiment.ts';
+import type { Experiment, Open } from './experiment.ts';
+import { SETTLE, usersAt, windowAt } from './typical.ts';
 
 export interface Input {
   experiment: Experiment;
-  /** These three replace the experiment's. With several numbers of users each has its trials. */
+  /** These three replace those of the trials. With several numbers of users each has its trials. */
   users: number[] | undefined;
   rate: number | undefined;
   measure: number | undefined;
@@ -20,6 +21,12 @@ export interface Input {
   settle: number;
   /** Milliseconds of a round of a closed load's user, by variant, where the experiment has none. */
   rounds: Record<string, number>;
+  /** Phases of typical load after the trials; undefined: none. */
+  typical: TypicalLoad | undefined;
+  /** True: there would be typical load if its rate were known. */
+  lacksRate: boolean;
+  /** Where the probes of a variant go. */
+  probes: Record<string, string>;
   /** Phases of light load after the trials, by variant: arrivals per second of each, 0 for an idle one. */
   light: Record<string, number[]>;
   /** Milliseconds of such a phase: its window, and before it. */
@@ -43,8 +50,22 @@ export interface Input {
   document: string | undefined;
 }
 
+/** The typical load: a phase for each of these variants. */
+export interface TypicalLoad {
+  order: string[];
+  /** Arrivals per second. */
+  rate: number;
+  gaps: Open['gaps'];
+  users: number;
+  /** Milliseconds from a phase's beginning to its window, and of the window. */
+  settle: number;
+  measure: number;
+}
+
 /** Warm-up cycles with the trials' own load: two are judged against one. */
 const OWN_CYCLES = 3;
+/** The path at which a kubelet asks a service of Spring Boot whether it lives. */
+const LIVENESS = '/actuator/health/liveness';
 /** Single-user phases of a variant: enough for an interval. */
 const SINGLE_PHASES = 3;
 
@@ -59,16 +80,18 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
   const experiment = readExperiment(env, read);
   refuseOtherLoads(env, experiment);
   const targets = parseTargets(env.TARGETS);
-  const phases = parsePhases(env, experiment, targets);
+  const users = env.USERS ? env.USERS.split(',').map((count) => whole(count, 'USERS')) : undefined;
+  const phases = parsePhases(env, experiment, targets, (users?.length ?? 1) > 1);
   const runId = env.RUN_ID || 'by-hand';
   const block = whole(env.BLOCK || '1', 'BLOCK', 0);
   return {
     experiment,
-    users: env.USERS ? env.USERS.split(',').map((users) => whole(users, 'USERS')) : undefined,
-    rate: env.RATE ? positive(env.RATE, 'RATE') : undefined,
+    users,
+    rate: env.RATE && experiment.load.model === 'open' ? positive(env.RATE, 'RATE') : undefined,
     measure: env.MEASURE ? duration(env.MEASURE, 'MEASURE') : undefined,
     targets,
     ...phases,
+    probes: parseProbes(env.PROBES, targets),
     singlePhases: whole(env.SINGLE_PHASES || String(SINGLE_PHASES), 'SINGLE_PHASES'),
     settle: duration(env.SETTLE || '0s', 'SETTLE', true),
     rounds: parseRounds(env.ROUNDS, experiment),
@@ -89,7 +112,8 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
 
 /** Refuses what the other model of load alone has. */
 function refuseOtherLoads(env: Env, { name, load }: Experiment): void {
-  if (env.RATE && load.model !== 'open') fail('RATE', `the load of "${name}" is closed`, 'set USERS instead');
+  if (env.TYPICAL && load.model === 'open')
+    fail('TYPICAL', `the load of "${name}" is open: it has no other`, 'leave it out: RATE sets its rate');
   if (env.SETTLE && load.model !== 'open')
     fail('SETTLE', `the load of "${name}" is closed`, 'leave it out: load.full.round opens the window');
   if (env.ROUNDS && load.model !== 'closed')
@@ -97,7 +121,7 @@ function refuseOtherLoads(env: Env, { name, load }: Experiment): void {
 }
 
 /** Parses which phases there are. */
-function parsePhases(env: Env, experiment: Experiment, targets: Record<string, string>) {
+function parsePhases(env: Env, experiment: Experiment, targets: Record<string, string>, hasLevels: boolean) {
   const { windows } = experiment;
   const order = parseOrder(env.ORDER, experiment, targets);
   const warmupCycles = env.WARMUP_CYCLES ? whole(env.WARMUP_CYCLES, 'WARMUP_CYCLES', 0) : windows.warmup_cycles;
@@ -105,10 +129,13 @@ function parsePhases(env: Env, experiment: Experiment, targets: Record<string, s
   const ownCycles = env.OWN_CYCLES ? whole(env.OWN_CYCLES, 'OWN_CYCLES', 0) : defaultCycles;
   const single = env.SINGLE === undefined ? windows.single_user_phase : duration(env.SINGLE || '0s', 'SINGLE', true);
   const light = parseLight(env.LIGHT, targets);
-  if (order.length + warmupCycles + ownCycles + single + Object.keys(light).length === 0) {
-    fail('ORDER', 'no trials, no warm-up, no single-user phase and no light load', 'ask for at least one of them');
+  const { typical, lacksRate } = parseTypical(env, experiment, targets, hasLevels ? [] : order);
+  const further = (typical ? 1 : 0) + Object.keys(light).length;
+  if (order.length + warmupCycles + ownCycles + single + further === 0) {
+    const phases = 'no trials, no warm-up, no single-user phase, no typical load and no light load';
+    fail('ORDER', phases, 'ask for at least one of them');
   }
-  return { order, warmupCycles, ownCycles, single, light };
+  return { order, warmupCycles, ownCycles, single, typical, lacksRate, light };
 }
 
 /**
@@ -142,10 +169,7 @@ function parseTargets(text: string | undefined): Record<string, string> {
   if (!text) fail('TARGETS', 'missing', `write '{"platform":"http://…","virtual":"http://…"}'`);
   const targets: Record<string, string> = {};
   for (const [variant, url] of Object.entries(parseObject(text, 'TARGETS'))) {
-    if (typeof url !== 'string' || !/^https?:\/\/[^/]/.test(url)) {
-      fail('TARGETS', `${JSON.stringify(url)} is not a base URL for "${variant}"`, 'write "http://host:port"');
-    }
-    targets[variant] = url.replace(/\/+$/, '');
+    targets[variant] = parseUrl(url, variant, 'TARGETS').replace(/\/+$/, '');
   }
   if (Object.keys(targets).length === 0) fail('TARGETS', 'no variant', 'write {"variant":"http://host:port",…}');
   return targets;
@@ -160,25 +184,70 @@ function parseOrder(text: string | undefined, experiment: Experiment, targets: R
   const back = variants.toReversed();
   const mirrored = [...variants, ...back, ...(windows.trials === 4 ? [...back, ...variants] : [])];
   const block = windows.trials === 1 ? variants : mirrored;
-  const order = text === undefined ? block : text === '' ? [] : text.split(',').map((name) => name.trim());
-  for (const variant of order) {
-    if (!(variant in targets)) {
-      fail(
-        'ORDER',
-        variant === '' ? 'an empty name' : `no variant "${variant}" in TARGETS`,
-        `write a comma list of ${Object.keys(targets).join(', ')}`,
-      );
-    }
-  }
+  const order = text === undefined ? block : list(text);
+  refuseUnknown(order, 'ORDER', targets);
   return order;
+}
+
+/**
+ * Parses the typical load. Without TYPICAL it is that of the variants that have trials, where its rate is known: k6
+ * cannot take it from the trials, since users share no state.
+ */
+function parseTypical(env: Env, { load, typical }: Experiment, targets: Record<string, string>, order: string[]) {
+  const named = env.RATE && load.model === 'closed' ? positive(env.RATE, 'RATE') : undefined;
+  const rate = named ?? typical?.rate ?? undefined;
+  const variants = env.TYPICAL === undefined ? [...new Set(order)] : list(env.TYPICAL);
+  refuseUnknown(variants, 'TYPICAL', targets);
+  if (variants.length === 0 && named !== undefined) fail('RATE', 'no variant has typical load', 'name some in TYPICAL');
+  if (env.TYPICAL && rate === undefined) fail('TYPICAL', 'its rate is not known', 'set RATE');
+  const isWanted = variants.length > 0 && load.model === 'closed' && (typical !== null || named !== undefined);
+  if (!isWanted || rate === undefined) return { typical: undefined, lacksRate: isWanted };
+  const users = env.TYPICAL_USERS ? whole(env.TYPICAL_USERS, 'TYPICAL_USERS') : usersAt(rate);
+  const settle = duration(env.TYPICAL_SETTLE || `${SETTLE}ms`, 'TYPICAL_SETTLE');
+  const measure = duration(env.TYPICAL_MEASURE || `${windowAt(rate)}ms`, 'TYPICAL_MEASURE');
+  const gaps = typical?.gaps ?? 'exponential';
+  return { typical: { order: variants, rate, gaps, users, settle, measure }, lacksRate: false };
+}
+
+/** Parses PROBES. Without it they go where Spring Boot's actuator says whether a service lives. */
+function parseProbes(text: string | undefined, targets: Record<string, string>): Record<string, string> {
+  if (text === 'none') return {};
+  if (!text) {
+    return Object.fromEntries(Object.entries(targets).map(([variant, base]) => [variant, base + LIVENESS]));
+  }
+  const probes = Object.entries(parseObject(text, 'PROBES'));
+  refuseUnknown(
+    probes.map(([variant]) => variant),
+    'PROBES',
+    targets,
+  );
+  return Object.fromEntries(probes.map(([variant, url]) => [variant, parseUrl(url, variant, 'PROBES')]));
+}
+
+/** Parses a comma list. */
+function list(text: string): string[] {
+  return text === '' ? [] : text.split(',').map((name) => name.trim());
+}
+
+function refuseUnknown(variants: string[], at: string, targets: Record<string, string>): void {
+  const known = Object.keys(targets).join(', ');
+  for (const variant of variants) {
+    if (variant === '') fail(at, 'an empty name', `write a comma list of ${known}`);
+    if (!(variant in targets)) fail(at, `no variant "${variant}" in TARGETS`, `name some of ${known}`);
+  }
+}
+
+function parseUrl(url: unknown, variant: string, at: string): string {
+  if (typeof url !== 'string' || !/^https?:\/\/[^/]/.test(url)) {
+    fail(at, `${JSON.stringify(url)} is not a URL for "${variant}"`, 'write "http://host:port"');
+  }
+  return url;
 }
 
 function parseLight(text: string | undefined, targets: Record<string, string>): Record<string, number[]> {
   const light = parseObject(text || '{}', 'LIGHT');
+  refuseUnknown(Object.keys(light), 'LIGHT', targets);
   for (const [variant, rates] of Object.entries(light)) {
-    if (!(variant in targets)) {
-      fail('LIGHT', `no variant "${variant}" in TARGETS`, `name some of ${Object.keys(targets).join(', ')}`);
-    }
     const isRate = (rate: unknown) => typeof rate === 'number' && rate >= 0;
     if (!Array.isArray(rates) || rates.length === 0 || !rates.every(isRate)) {
       fail('LIGHT', `${JSON.stringify(rates)} are no rates for "${variant}"`, 'write [0, 20, 50]');

@@ -1,13 +1,15 @@
 // The users of a user's own k6 script: an iteration is one call of its function, as under `k6 run`.
 import exec from 'k6/execution';
 import { now } from './clock.ts';
+import { encodeForm } from './codes.ts';
 import { Jar, patch, sending } from './http.ts';
+import { type Kinds, kindsOf } from './kinds.ts';
 import { drawn } from './mix.ts';
 import type { Phase } from './phase.ts';
 import type { Findings } from './preflight.ts';
 import { random } from './random.ts';
 import { environment, type Script, scripts, type Task, type Tasks, taskOf, tasksOf, turn } from './scripts.ts';
-import type { Outcome, User, Users } from './users.ts';
+import type { Answered, Outcome, User, Users } from './users.ts';
 
 /** The console of k6, which its types leave out. */
 declare const console: { error(text: string): void };
@@ -17,6 +19,7 @@ export type SetupData = Record<string, unknown>;
 
 export class ScriptUsers implements Users {
   private readonly tasks: Tasks;
+  private readonly taskKinds: Kinds;
   /** The most users that there are. */
   private readonly users: number;
   private readonly seed: string;
@@ -28,10 +31,15 @@ export class ScriptUsers implements Users {
   /** `origin`: what stands for the variant in the script. */
   constructor(script: Script, origin: string | undefined, users: number, seed: string) {
     this.tasks = tasksOf(script);
+    this.taskKinds = kindsOf(this.tasks.list.map(({ scenario }) => scenario));
     this.users = users;
     this.seed = seed;
     sending.origin = origin;
     patch();
+  }
+
+  get kinds(): string[] {
+    return this.taskKinds.names;
   }
 
   receive(data: SetupData): void {
@@ -42,25 +50,34 @@ export class ScriptUsers implements Users {
     const next = nextTask(this.tasks, user, this.seed);
     forVariant(phase.variant, phase.base);
     return {
-      skip: () => {
-        next();
-      },
-      iterate: () => this.iterate(next(), phase, user),
+      skip: () => this.kindOf(next()),
+      iterate: (_, isSampled) => this.iterate(next(), phase, user, isSampled),
     };
   }
 
-  private async iterate(task: Task, phase: Phase, user: number): Promise<Outcome> {
+  private async iterate(task: Task, phase: Phase, user: number, isSampled: boolean): Promise<Outcome> {
     const n = this.iterations[phase.variant] ?? 0;
     this.iterations[phase.variant] = n + 1;
+    const kind = this.kindOf(task);
+    const answers: Answered[] = [];
+    const bodies: string[] = [];
+    Object.assign(sending, { answers, bodies: isSampled ? bodies : undefined });
+    let reason: string | undefined;
     const from = now();
     try {
       await this.call(task, n, user);
-      return { took: now() - from };
     } catch (error) {
       // As k6 does, though not of every user.
       if (user === 0) console.error(`${phase.variant}, phase ${phase.trial}: ${error}`);
-      return { took: now() - from, reason: 'exception' };
+      reason = 'exception';
     }
+    const took = now() - from;
+    // One of an iteration, another in each: a script's first answer is not like its last.
+    return { took, reason, kind, answers, form: encodeForm(kind, bodies[(user + n) % bodies.length]) };
+  }
+
+  private kindOf(task: Task): number {
+    return this.taskKinds.of[this.tasks.list.indexOf(task)] ?? 0;
   }
 
   /** A script logs in itself. */

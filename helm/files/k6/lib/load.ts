@@ -6,7 +6,8 @@ import * as metrics from './metrics.ts';
 import type { Phase } from './phase.ts';
 import type { Plan } from './plan.ts';
 import { exponential, random } from './random.ts';
-import type { Outcome, User, Users } from './users.ts';
+import type { Answered, Outcome, User, Users } from './users.ts';
+import { type UserWindow, userWindow } from './window.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
 const PAUSE = 500;
@@ -79,6 +80,8 @@ class Part {
   private readonly shared: Shared;
   private readonly isOpen: boolean;
   private readonly workload: User;
+  private readonly window: UserWindow;
+  private readonly hasKinds: boolean;
   private readonly tags = exec.vu.metrics.tags;
   private readonly sum = {
     answered: 0,
@@ -93,7 +96,8 @@ class Part {
     lateArrivals: 0,
     drained: 0,
   };
-  private readonly failed: Record<string, number> = {};
+  /** By kind, then by reason. */
+  private readonly failed: Record<string, number>[] = [];
   /** When the user had its last answer. */
   private free = 0;
 
@@ -104,6 +108,8 @@ class Part {
     this.shared = shared;
     this.isOpen = phase.rate !== undefined;
     this.workload = shared.users.take(phase, user);
+    this.hasKinds = phase.parts !== undefined && shared.users.kinds.length > 1;
+    this.window = userWindow(phase, user, shared.users.kinds.length);
   }
 
   async take(): Promise<void> {
@@ -136,7 +142,7 @@ class Part {
     for (let at = next(); at < this.phase.end; at = next()) {
       if (this.free > at) {
         this.sum.dropped++;
-        this.workload.skip();
+        this.window.drop(at, this.workload.skip());
       } else {
         await this.send(at);
         this.free = this.clock();
@@ -167,14 +173,16 @@ class Part {
     // What is not waited for is given up at the window's end.
     const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(phase.end - from)));
     // Without await where nothing is to be awaited: it would be another turn of the event loop.
-    const iteration = this.workload.iterate(patience);
-    const outcome = iteration instanceof Promise ? await iteration : iteration;
     // An arrival of an open load is in flight from when it was due.
-    return this.complete(from, this.isOpen ? due : from, outcome, patience < timeout);
+    const since = this.isOpen ? due : from;
+    const iteration = this.workload.iterate(patience, this.window.samples(since));
+    const outcome = iteration instanceof Promise ? await iteration : iteration;
+    return this.complete(from, since, outcome, patience < timeout);
   }
 
   /** Counts an iteration. Returns how long to leave the target alone. */
-  private complete(from: number, since: number, { took, reason }: Outcome, mayGiveUp: boolean): number {
+  private complete(from: number, since: number, outcome: Outcome, mayGiveUp: boolean): number {
+    const { took, reason, kind = 0 } = outcome;
     const phase = this.phase;
     const sum = this.sum;
     const to = this.clock();
@@ -186,28 +194,44 @@ class Part {
     sum.drained = Math.max(sum.drained, to);
     if (inFlightAt(phase.start, since, to)) sum.inFlightStart++;
     if (reason === 'timeout' && mayGiveUp) {
+      // Unanswered at the window's end: no completion.
+      this.window.drop(since, kind);
       sum.givenUp++;
       sum.inFlightEnd++;
       return 0;
     }
     if (inFlightAt(phase.end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
+    this.window.complete(since, to, kind);
+    // Open load: from when the request was due, so that a late generator does not make the target look faster.
+    const late = from - since;
+    if (outcome.answers) this.keepAnswers(outcome.answers, late, kind);
     if (reason !== undefined) {
-      this.fail(reason, where);
+      this.fail(reason, where, kind);
       return PAUSE_AFTER.includes(reason) ? PAUSE : 0;
     }
-    // Open load: from when the request was due, so that a late generator does not make the target look faster.
-    metrics.latency.add(from - since + took, { phase: where });
+    if (!outcome.answers) this.window.answer(to, late + took, kind);
+    if (outcome.form !== undefined) this.window.form(outcome.form);
+    metrics.latency.add(late + took, { phase: where });
     if (!this.isOpen) sum.answered += partIn(phase.start, phase.end, from, to);
     return 0;
   }
 
-  private fail(reason: string, where: string): void {
+  /** Keeps each OK answer of a script, the first from when its iteration was due. */
+  private keepAnswers(answers: Answered[], late: number, kind: number): void {
+    for (const [i, { took, at }] of answers.entries()) {
+      this.window.answer(at - this.begin, took + (i === 0 ? late : 0), kind);
+    }
+  }
+
+  private fail(reason: string, where: string, kind: number): void {
     if (where !== this.phase.kind) {
       this.sum.failedOutside++;
       return;
     }
     const known = metrics.REASONS.includes(reason) ? reason : 'other';
-    this.failed[known] = (this.failed[known] ?? 0) + 1;
+    const failed = this.failed[kind] ?? {};
+    this.failed[kind] = failed;
+    failed[known] = (failed[known] ?? 0) + 1;
   }
 
   private report(): void {
@@ -218,9 +242,11 @@ class Part {
     for (const [name, counter] of COUNTERS) {
       if (sum[name] > 0) counter.add(sum[name]);
     }
-    for (const [reason, count] of Object.entries(this.failed)) {
-      metrics.failed.add(count, { reason, phase: this.phase.kind });
+    for (const [kind, reasons = {}] of this.failed.entries()) {
+      const tags = { phase: this.phase.kind, ...(this.hasKinds ? { kind: String(kind) } : {}) };
+      for (const [reason, count] of Object.entries(reasons)) metrics.failed.add(count, { ...tags, reason });
     }
+    this.window.report();
   }
 
   private clock(): number {

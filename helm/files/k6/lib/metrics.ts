@@ -3,11 +3,27 @@
 // Tags: `variant`, `trial` and `phase` are set on the user, `testid`, `experiment` and `block` on the run. In a trial,
 // `phase` is `ramp` before the window, `measure` in it and `drain` after it (`warmup` or `single` for the window of the
 // other kinds); what describes a whole phase has its kind. k6's own samples carry the phase in which their request
-// started, `trial_latency` and `trial_failed` the one in which it completed.
+// started, `trial_latency` and `trial_failed` the one in which it completed. `part`, `half` and `kind` are numbers. What the
+// probe's user sends has no variant, but for its own metrics.
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import type { Phase } from './phase.ts';
 
 export const latency = new Trend('trial_latency', true);
+/** OK answers in a window with details, by the part in which they completed; those of a script are answers of HTTP. */
+export const answer = new Trend('trial_answer', true);
+/** Forms of sampled answers (codes.ts). */
+export const form = new Trend('trial_form');
+/** Iterations of the window that were due or sent, and that completed, by its halves; each user reports them once. */
+export const arrivals = new Counter('trial_arrivals');
+export const completions = new Counter('trial_completions');
+/** Probes that were due in the window, and their slots with the time of each (codes.ts). */
+export const probe = new Trend('trial_probe', true);
+export const probeSlot = new Trend('trial_probe_slot');
+export const probeSent = new Counter('trial_probe_sent');
+export const probeSkipped = new Counter('trial_probe_skipped');
+export const probeHealthy = new Counter('trial_probe_healthy');
+export const probeUnanswered = new Counter('trial_probe_unanswered');
+export const probeSlow = new Counter('trial_probe_slow');
 /** OK answers to a closed load, each as the part of its time that lies in the window. */
 export const answered = new Counter('trial_answered');
 /** Milliseconds of the window in which users of a closed load waited for no answer: they think, or k6 is at work. */
@@ -53,9 +69,10 @@ export const scriptChecks = { name: 'checks' };
 export const scriptRequests = { name: 'http_req_failed' };
 
 /** Returns thresholds that hold always: k6 keeps a part of a metric only if one asks for it. */
-export function thresholds(phases: Phase[], isScript = false): Record<string, string[]> {
+export function thresholds(phases: Phase[], kinds: string[], isScript: boolean): Record<string, string[]> {
   const all: Record<string, string[]> = {};
   for (const phase of phases) {
+    Object.assign(all, detailed(phase, kinds, isScript), probed(phase));
     if (isScript) {
       for (const metric of [scriptChecks, scriptRequests])
         all[part(metric, phase, `,phase:${phase.kind}`)] = ['rate>=0'];
@@ -83,6 +100,37 @@ export function thresholds(phases: Phase[], isScript = false): Record<string, st
     for (const metric of [begin, drained, late]) all[part(metric, phase)] = ['value>=0'];
   }
   return all;
+}
+
+/** Returns those of a window with details. */
+function detailed(phase: Phase, kinds: string[], isScript: boolean): Record<string, string[]> {
+  if (!phase.parts) return {};
+  const all: Record<string, string[]> = {};
+  const tags = Array.from({ length: phase.parts.count }, (_, i) => `,part:${i}`);
+  // Of requests `trial_latency` is the whole.
+  for (const more of [...tags, ...ofKinds(kinds), ...(isScript ? [''] : [])])
+    all[part(answer, phase, more)] = ['max>=0'];
+  all[part(form, phase)] = ['max>=0'];
+  for (const metric of [arrivals, completions]) {
+    for (const half of [1, 2]) {
+      for (const more of ['', ...ofKinds(kinds)]) all[part(metric, phase, `,half:${half}${more}`)] = ['count>=0'];
+    }
+  }
+  for (const more of ofKinds(kinds)) all[part(failed, phase, more)] = ['count>=0'];
+  return all;
+}
+
+function ofKinds(kinds: string[]): string[] {
+  return kinds.length > 1 ? kinds.map((_, kind) => `,kind:${kind}`) : [];
+}
+
+function probed(phase: Phase): Record<string, string[]> {
+  if (!phase.probe) return {};
+  const counters = [probeSent, probeSkipped, probeHealthy, probeUnanswered, probeSlow];
+  return {
+    ...Object.fromEntries([probe, probeSlot].map((metric) => [part(metric, phase), ['max>=0']])),
+    ...Object.fromEntries(counters.map((metric) => [part(metric, phase), ['count>=0']])),
+  };
 }
 
 function statuses(): number[] {

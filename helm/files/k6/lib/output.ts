@@ -1,9 +1,12 @@
 // The output of a block: its table, and its document. Pure: no k6 in here.
 
+import type { ProbeRecord } from './answer_record.ts';
 import { mean } from './percentiles.ts';
 import { PREFIX } from './phase.ts';
 import type { Document, TrialRecord } from './record.ts';
 
+/** The typical load as a share of the throughput under full load. */
+const SHARE = 0.6;
 /** The longest line: longer ones break in `kubectl logs` when stderr is written at the same time. */
 const LINE = 8 * 1024;
 
@@ -17,30 +20,57 @@ export function chunks(document: string): string {
   return lines;
 }
 
-const HEAD = ['trial', 'variant', 'users', 'OK/s', 'mean', 'p50', 'p99', 'errors', 'drops'];
+const HEAD = ['trial', 'variant', 'users', 'OK/s', 'mean', 'p50', 'p95', 'p99', 'errors', 'drops', 'probe'];
 
-export function table(document: Document): string {
-  const { warmup, single, light, trials } = document;
-  const records = [...warmup, ...single, ...trials, ...light];
-  const rows = [HEAD, ...records.map(row)];
+/** Writes the table; `lacksRate`: there would be typical load if its rate were known. */
+export function table(document: Document, lacksRate = false): string {
+  const { warmup, single, typical, light, trials } = document;
+  const records = [...warmup, ...single, ...trials, ...typical, ...light];
   const variants = [...new Set(trials.map((record) => record.variant))];
   const means = variants.map((variant) => meanRow(trials.filter((record) => record.variant === variant)));
-  const widths = HEAD.map((_, i) => Math.max(...[...rows, ...means].map((cells) => (cells[i] as string).length)));
-  const line = (cells: string[]) =>
-    `  ${cells.map((cell, i) => (i < 2 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join('  ')}\n`;
+  const hasProbes = records.some(({ probe }) => probe !== undefined);
+  const rows = [HEAD, ...records.map(row), ...means].map((cells) => (hasProbes ? cells : cells.slice(0, -1)));
+  const widths = HEAD.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0)));
+  const lines = rows.map(
+    (cells) =>
+      `  ${cells.map((cell, i) => (i < 2 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join('  ')}\n`,
+  );
 
   let text = `\n${document.experiment}, block ${document.block}: one block, warm JVMs, no verdict\n\n`;
-  text += rows.map(line).join('');
-  if (means.length > 0) text += `\n${means.map(line).join('')}`;
-  if (records.length > trials.length) text += '\n  w: warm-up, s: a single user, l: light load\n';
+  text += lines.slice(0, 1 + records.length).join('');
+  if (means.length > 0) text += `\n${lines.slice(1 + records.length).join('')}`;
+  if (records.length > trials.length) text += '\n  w: warm-up, s: a single user, t: typical load, l: light load\n';
+  if (hasProbes) text += '  probe: the longest answer to a request for liveness, five of which are sent a second\n';
+  return `${[text, ...remarks(document, records, lacksRate)].join('\n')}\n`;
+}
+
+/** Returns what is to be said of a block beside its figures, a line each. */
+function remarks(document: Document, records: TrialRecord[], lacksRate: boolean): string[] {
+  const lines = records.filter(({ probe }) => probe?.over_second).map(slowProbes);
+  if (lacksRate) lines.push(withoutTypicalLoad(document.trials));
   if (!document.agreed)
-    text += '\n  The generator stalled: users disagreed about when a phase began. Do not use this block.\n';
+    lines.push('  The generator stalled: users disagreed about when a phase began. Do not use this block.\n');
   for (const record of records) {
-    if (record.started !== record.completed) {
-      text += `\n  ${label(record)}: ${record.started} requests started, ${record.completed} completed. Do not use it.\n`;
+    const { started, completed } = record;
+    if (started !== completed) {
+      lines.push(`  ${label(record)}: ${started} requests started, ${completed} completed. Do not use it.\n`);
     }
   }
-  return `${text}\n`;
+  return lines;
+}
+
+function slowProbes(record: TrialRecord): string {
+  const { over_second, sent, unanswered } = record.probe as ProbeRecord;
+  const none = unanswered > 0 ? `; ${unanswered} had no answer` : '';
+  return `  ${label(record)}: ${over_second} of ${sent} probes took over 1 s${none}.\n`;
+}
+
+/** Says why there is no typical load, with the rate that vtlab would have taken from the trials. */
+function withoutTypicalLoad(trials: TrialRecord[]): string {
+  const [first] = trials;
+  const served = mean(trials.filter(({ variant }) => variant === first?.variant).map(({ throughput }) => throughput));
+  const rate = served > 0 ? Number((SHARE * served).toPrecision(3)) : 'N';
+  return `  No typical load: its rate is not known. Repeat the block with -e RATE=${rate} (requests a second).\n`;
 }
 
 function row(record: TrialRecord): string[] {
@@ -52,9 +82,11 @@ function row(record: TrialRecord): string[] {
     rate(record.throughput),
     time(latency.mean),
     time(latency.p50),
+    time(latency.p95),
     time(latency.p99),
     String(errors(record)),
     String(record.dropped),
+    time(record.probe?.longest ?? null),
   ];
 }
 
@@ -64,6 +96,7 @@ function meanRow(records: TrialRecord[]): string[] {
     return values.includes(null) ? null : mean(values as number[]);
   };
   const first = records[0] as TrialRecord;
+  const longest = records.map(({ probe }) => probe?.longest ?? null).filter((seconds) => seconds !== null);
   return [
     'mean',
     first.variant,
@@ -71,9 +104,11 @@ function meanRow(records: TrialRecord[]): string[] {
     rate(over((record) => record.throughput) as number),
     time(over((record) => record.latency.mean)),
     time(over((record) => record.latency.p50)),
+    time(over((record) => record.latency.p95)),
     time(over((record) => record.latency.p99)),
     String(+(over(errors) as number).toFixed(1)),
     String(+(over((record) => record.dropped) as number).toFixed(1)),
+    time(longest.length > 0 ? Math.max(...longest) : null),
   ];
 }
 

@@ -5,6 +5,9 @@ export const SUMMARY_STATISTICS = ['count', 'avg', 'med', 'p(90)', 'p(95)', 'p(9
 
 export type Percentiles = Record<'p50' | 'p90' | 'p95' | 'p99' | 'p99_9', number | null>;
 
+/** Seconds of OK answers. */
+export type Latency = { count: number; mean: number | null; max: number | null } & Percentiles;
+
 /** The number of samples that a percentile needs beyond it. */
 const BEYOND = 10;
 
@@ -17,6 +20,16 @@ export function windowPercentiles(count: number, value: (key: string) => number)
     p95: at(950, 'p(95)'),
     p99: at(990, 'p(99)'),
     p99_9: at(999, 'p(99.9)'),
+  };
+}
+
+/** Returns what is told of so many samples. */
+export function latencies(count: number, seconds: (key: string) => number): Latency {
+  return {
+    count,
+    mean: count > 0 ? seconds('avg') : null,
+    ...windowPercentiles(count, seconds),
+    max: count > 0 ? seconds('max') : null,
   };
 }
 

@@ -1,12 +1,20 @@
 // A phase of a block: what its users do, and when. Pure: no k6 in here.
 import type { Open } from './experiment.ts';
+import type { Parts } from './parts.ts';
 
 export type Gaps = Open['gaps'];
 
-export type Kind = 'login' | 'warmup' | 'single' | 'measure' | 'light';
+export type Kind = 'login' | 'warmup' | 'single' | 'measure' | 'typical' | 'light';
 
 /** Beginnings of the tag `trial`, whose value is a phase's kind and its position: "1" … for trials. */
-export const PREFIX: Record<Kind, string> = { login: 'a', warmup: 'w', single: 's', measure: '', light: 'l' };
+export const PREFIX: Record<Kind, string> = {
+  login: 'a',
+  warmup: 'w',
+  single: 's',
+  measure: '',
+  typical: 't',
+  light: 'l',
+};
 
 export interface Phase {
   /** Position in the block, from 0. */
@@ -46,4 +54,8 @@ export interface Phase {
   end: number;
   /** Whether to wait for outstanding answers at the end of the window. */
   waitForAnswers: boolean;
+  /** The parts of the window; undefined where no more than its totals is told. */
+  parts?: Parts | undefined;
+  /** Where probes go beside the load, and whether requests go to the same port. */
+  probe?: { url: string; isSamePort: boolean } | undefined;
 }

@@ -1,4 +1,5 @@
 // The phases of a block, one after another. Pure: no k6 in here.
+import { originOf } from './addresses.ts';
 import {
   BETWEEN_PHASES,
   CONNECTION_KEPT,
@@ -11,12 +12,14 @@ import {
   LEAST_WARM_UP_PATIENCE,
   LONGEST_WARM_UP_RAMP_UP,
   MOST_LIGHT_USERS,
+  PROBE_TIMEOUT,
   RAMP_UP_PER_CONNECTED_USER,
   RAMP_UP_PER_USER,
   WARM_UP_PATIENCE,
 } from './constants.ts';
 import type { Experiment } from './experiment.ts';
 import type { Input } from './input.ts';
+import { partsOf } from './parts.ts';
 import { type Kind, type Phase, PREFIX } from './phase.ts';
 import { random } from './random.ts';
 import { Rounds } from './rounds.ts';
@@ -25,6 +28,8 @@ export interface Plan {
   phases: Phase[];
   /** Users of the block: the most that any phase needs. */
   users: number;
+  /** Users of k6: one more where there are probes, which the last one sends. */
+  vus: number;
   /** Request timeout in milliseconds. */
   timeout: number;
   /** Milliseconds that the block cannot exceed. */
@@ -43,7 +48,7 @@ const BARE = { users: 1, gaps: 'even', thinkTime: 0, isThinkTimeExponential: fal
 
 /**
  * Plans the phases in their order: warm-up cycles in turn, cheap ones and then with the trials' own load; single-user
- * phases in mirrored order; the trials; light load.
+ * phases in mirrored order; the trials; typical load; light load.
  */
 export function plan(input: Input): Plan {
   const planner = new Planner(input);
@@ -51,6 +56,7 @@ export function plan(input: Input): Plan {
   planner.addOwnCycles();
   planner.addSingleUsers();
   planner.addTrials();
+  planner.addTypicalLoad();
   planner.addLightLoad();
   planner.addLogins();
   return planner.plan();
@@ -150,15 +156,19 @@ class Planner {
     const { input } = this;
     const { load, windows } = this.experiment;
     const trials = trialsOf(input, load.users);
+    const arriving = this.arriving();
+    const { rate } = arriving;
     for (const [i, { variant, users }] of trials.entries()) {
       const window = this.rounds
         ? this.closedWindow(this.rounds, variant, users, input.position + i)
         : { rampUp: windows.ramp_up, start: windows.ramp_up + input.settle };
       const end = window.start + (windows.measure_by_variant[variant] ?? windows.measure);
       // The next phase would begin with the backlog of this one.
-      const isFollowed = i < trials.length - 1 || Object.keys(input.light).length > 0;
+      const isFollowed = i < trials.length - 1 || input.typical !== undefined || Object.keys(input.light).length > 0;
       const waitForAnswers = input.waitForAnswers || isFollowed;
-      this.add('measure', variant, { ...this.arriving(), users, ...window, end }, { waitForAnswers });
+      // A curve over numbers of users has no more than totals.
+      const details = (input.users ?? []).length > 1 ? {} : this.details(variant, end - window.start, users, rate);
+      this.add('measure', variant, { ...arriving, users, ...window, end, ...details }, { waitForAnswers });
       if (waitForAnswers) this.answering += this.round(variant);
     }
   }
@@ -195,6 +205,25 @@ class Planner {
     return last >= 0 && since < CONNECTION_KEPT;
   }
 
+  addTypicalLoad(): void {
+    const { typical } = this.input;
+    if (!typical) return;
+    const { rate, gaps, users, settle: start, measure } = typical;
+    for (const variant of typical.order) {
+      const details = this.details(variant, measure, users, rate);
+      this.add('typical', variant, { ...BARE, rate, gaps, users, start, end: start + measure, ...details });
+    }
+  }
+
+  /** Returns what is told of a window beside its totals, and the probes beside its load. */
+  private details(variant: string, window: number, users: number, rate?: number): Pick<Phase, 'parts' | 'probe'> {
+    const { targets, probes } = this.input;
+    const parts = partsOf(window, users, rate);
+    const url = probes[variant];
+    if (url === undefined) return { parts };
+    return { parts, probe: { url, isSamePort: originOf(url) === originOf(targets[variant] as string) } };
+  }
+
   addLightLoad(): void {
     const { light, lightSettle, lightMeasure } = this.input;
     for (const [variant, rates] of Object.entries(light)) {
@@ -226,6 +255,7 @@ class Planner {
     const { max_response, windows } = this.experiment;
     const timeout = max_response + GRACE;
     const users = Math.max(...phases.map((phase) => phase.users));
+    const hasProbes = phases.some(({ probe }) => probe !== undefined);
     const sum = (extra: number) => phases.reduce((total, phase) => total + phase.end + extra, 0);
     // The requests of a cheap cycle take as long as its load, about.
     const counted = phases.filter((phase) => phase.requests !== undefined);
@@ -233,8 +263,9 @@ class Planner {
     return {
       phases,
       users,
+      vus: users + (hasProbes ? 1 : 0),
       timeout,
-      longest: 60_000 + sum(timeout + GRACE),
+      longest: 60_000 + sum(Math.max(timeout, hasProbes ? PROBE_TIMEOUT : 0) + GRACE),
       seconds: Math.round((sum(BETWEEN_PHASES) - sooner + this.answering) / 1000),
       grid: users <= FINE_GRID_USERS ? FINE_GRID : GRID_STEP * Math.ceil(users / GRID_STEP_USERS),
     };

@@ -33,7 +33,7 @@ function sfc32(first: number, second: number, third: number): Random {
 }
 
 /** Returns the hash FNV-1a of 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), over UTF-16 units. */
-function fnv1a(text: string): number {
+export function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash;

@@ -1,14 +1,15 @@
 // The document of a block, from k6's summary.
+import { type Details, makeDetails } from './answer_record.ts';
 import type { Input } from './input.ts';
 import * as metrics from './metrics.ts';
-import { type Percentiles, round, windowPercentiles } from './percentiles.ts';
+import { type Latency, latencies, round } from './percentiles.ts';
 import type { Kind, Phase } from './phase.ts';
 import type { Plan } from './plan.ts';
 import { type Script, thresholdResults } from './scripts.ts';
 import { type Counts, checks, requests, type Summary } from './summary.ts';
 
 export interface Document {
-  version: 1;
+  version: 2;
   experiment: string;
   run_id: string;
   block: number;
@@ -17,6 +18,7 @@ export interface Document {
   agreed: boolean;
   warmup: TrialRecord[];
   single: TrialRecord[];
+  typical: TrialRecord[];
   light: TrialRecord[];
   trials: TrialRecord[];
   /**
@@ -25,7 +27,7 @@ export interface Document {
   thresholds?: Record<string, Record<string, Record<string, boolean>>>;
 }
 
-export interface TrialRecord {
+export interface TrialRecord extends Details {
   variant: string;
   phase: Kind;
   position: number;
@@ -59,7 +61,7 @@ export interface TrialRecord {
   throughput: number;
   by_parts: boolean;
   /** Seconds of the OK requests completed in the window. None where it was not yet steady. */
-  latency: { count: number; mean: number | null; max: number | null } & Percentiles;
+  latency: Latency;
   /**
    * Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate,
    * about.
@@ -83,17 +85,25 @@ export interface TrialRecord {
 
 type Value = (name: string, key: string) => number;
 
-export function makeDocument(input: Input, { phases }: Plan, summary: Summary, script?: Script): Document {
+/** The workload as far as the document tells of it: the names of its kinds, and a user's script. */
+export interface Workload {
+  kinds: string[];
+  script?: Script | undefined;
+}
+
+export function makeDocument(input: Input, { phases }: Plan, summary: Summary, workload: Workload): Document {
+  const { kinds, script } = workload;
   const value: Value = (name, key) => summary.metrics[name]?.values[key] ?? 0;
   // After an interruption there are phases that never began: they have no record.
   const begun = phases.filter((phase) => value(metrics.part(metrics.begin, phase), 'max') > 0);
   const records = begun.map((phase) => ({
     ...makeRecord(phase, value),
     ...(script ? scriptCounts(phase, summary) : {}),
+    ...makeDetails(phase, kinds, script !== undefined, summary),
   }));
   const recordsOf = (kind: Kind) => records.filter((record) => record.phase === kind);
   return {
-    version: 1,
+    version: 2,
     experiment: input.experiment.name,
     run_id: input.runId,
     block: input.block,
@@ -104,6 +114,7 @@ export function makeDocument(input: Input, { phases }: Plan, summary: Summary, s
     }),
     warmup: recordsOf('warmup'),
     single: recordsOf('single'),
+    typical: recordsOf('typical'),
     light: recordsOf('light'),
     trials: recordsOf('measure'),
     ...(script && recordsOf('measure').length > 0 ? { thresholds: scriptThresholds(script, input, summary) } : {}),
@@ -192,13 +203,4 @@ function failures(count: (metric: { name: string }, more: string) => number): Re
     if (n > 0) failed[reason] = n;
   }
   return failed;
-}
-
-function latencies(count: number, seconds: (key: string) => number): TrialRecord['latency'] {
-  return {
-    count,
-    mean: count > 0 ? seconds('avg') : null,
-    ...windowPercentiles(count, seconds),
-    max: count > 0 ? seconds('max') : null,
-  };
 }

@@ -3,7 +3,9 @@ import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { at, parsed, shape, unmet } from './answers.ts';
+import { encodeForm } from './codes.ts';
 import type { Experiment, Request } from './experiment.ts';
+import { kindsOf } from './kinds.ts';
 import { drawn, rowOf } from './mix.ts';
 import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
@@ -48,6 +50,13 @@ interface Prepared {
   expected: ReturnType<typeof http.expectedStatuses>;
 }
 
+/** A request whose turn it is. */
+interface Turn {
+  request: Request;
+  prepared: Prepared;
+  kind: number;
+}
+
 /** Settings of the users: the experiment, and how long they wait for an answer. */
 interface Settings {
   experiment: Experiment;
@@ -59,10 +68,11 @@ interface Settings {
 }
 
 export class RequestUsers implements Users {
+  readonly kinds: string[];
   private readonly settings: Settings;
   private readonly rows: string[][];
   private readonly secrets: Private;
-  private readonly requests: { request: Request; prepared: Prepared }[];
+  private readonly requests: Turn[];
   private readonly weights: number[];
   /** The request of cheap warm-up cycles, if there is one. */
   private readonly cheap: Prepared | undefined;
@@ -79,9 +89,12 @@ export class RequestUsers implements Users {
     this.rows = this.shared('rows', (content) => content.rows);
     const [rest] = this.shared('private', (content) => [{ ...content, rows: [] }]);
     this.secrets = rest ?? NOTHING;
-    this.requests = workload.requests.map((request) => ({
+    const kinds = kindsOf(workload.requests.map(({ method, path }) => `${method} ${path}`));
+    this.kinds = kinds.names;
+    this.requests = workload.requests.map((request, i) => ({
       request,
       prepared: prepare(request, request.expected.length > 0),
+      kind: kinds.of[i] as number,
     }));
     this.weights = workload.requests.map(({ weight }) => weight);
     const [only] = workload.requests;
@@ -99,22 +112,26 @@ export class RequestUsers implements Users {
     const tokens = this.captured[phase.variant];
     const isLoggedOut = this.secrets.login !== null && !tokens;
     let n = 0;
-    const next = () => ({ index: draw(), n: n++ });
+    const next = () => requests[draw()] as Turn;
     return {
-      skip: () => next(),
-      iterate: (patience) => {
-        const turn = next();
-        if (isLoggedOut) return { took: 0, reason: 'login' };
-        const { request, prepared } = requests[turn.index] as (typeof requests)[number];
-        const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, turn.n, rows.length)];
+      skip: () => {
+        n++;
+        return next().kind;
+      },
+      iterate: (patience, isSampled) => {
+        const { request, prepared, kind } = next();
+        const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, n++, rows.length)];
+        if (isLoggedOut) return { took: 0, reason: 'login', kind };
         const lookup = this.lookup(row, tokens);
         try {
-          const answer = send(phase.isCheap && cheap ? cheap : prepared, phase.base, patience, lookup);
+          const answer = send(phase.isCheap && cheap ? cheap : prepared, phase.base, patience, lookup, isSampled);
           // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
           const took = answer.timings.blocked + answer.timings.duration;
-          return { took, reason: reasonToFail(request, answer.status, answer.body) };
+          const reason = reasonToFail(request, answer.status, answer.body);
+          if (isSampled && reason === undefined) return { took, kind, form: encodeForm(kind, answer.body) };
+          return { took, reason, kind };
         } catch (error) {
-          return { took: 0, reason: reasonOf(String(error)) };
+          return { took: 0, reason: reasonOf(String(error)), kind };
         }
       },
     };
@@ -205,12 +222,13 @@ function prepare(request: Sent, isRead: boolean): Prepared {
   };
 }
 
-function send(request: Prepared, base: string, timeout: number, lookup: Lookup) {
+/** Sends a request; `isRead`: its answer's body is read in any case. */
+function send(request: Prepared, base: string, timeout: number, lookup: Lookup, isRead = false) {
   const headers = Object.fromEntries(request.headers.map(([name, text]) => [name, text(lookup)]));
   return http.request(request.method, base + request.target(lookup), request.body?.(lookup) ?? null, {
     headers,
     timeout,
-    responseType: request.isRead ? 'text' : 'none',
+    responseType: request.isRead || isRead ? 'text' : 'none',
     responseCallback: request.expected,
     tags: { name: request.name },
   });

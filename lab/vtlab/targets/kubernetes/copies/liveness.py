@@ -36,7 +36,8 @@ def remark(service: Service, container: Json, port: int) -> str:
     get = _http_get(container)
     if container.get("livenessProbe") and _number(get.get("port"), container) is None:
         asked = of_container(service, container, port)
-        return f"vtlab does not take over its liveness probe, which has no httpGet of the container; it asks {asked.path} (port {asked.port})"
+        asks = f"vtlab asks {asked.path} (port {asked.port})"
+        return f"its liveness probe asks another host, has no httpGet or no known port, so {asks}"
     return "headers of its liveness probe (httpHeaders) are not sent to the copies" if get.get("httpHeaders") else ""
 
 

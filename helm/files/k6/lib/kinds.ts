@@ -1,0 +1,17 @@
+// The kinds of requests that are told apart. Pure: no k6 in here.
+
+/** The most kinds of a workload, the one for all others included. */
+const MOST = 20;
+const OTHERS = 'others';
+
+/** Kinds by their names, and the kind of each request or task. */
+export interface Kinds {
+  names: string[];
+  of: number[];
+}
+
+export function kindsOf(requests: string[]): Kinds {
+  const all = [...new Set(requests)];
+  const names = all.length > MOST ? [...all.slice(0, MOST - 1), OTHERS] : all;
+  return { names, of: requests.map((name) => Math.min(all.indexOf(name), names.length - 1)) };
+}
