@@ -141,8 +141,7 @@ class LoadSearch:
         return self._clock() > self._ready + seconds
 
     def _is_steady(self, cycles: Sequence[Trial]) -> bool:
-        """Tells whether no variant gained by the last cycles, or the time for that is over. In a cluster nothing tells
-        what the JIT compilers do."""
+        """Tells whether no variant gained by the last cycles, or the time for that is over."""
         limit = self._experiment.limits.cpu
         of_each = [[cycle for cycle in cycles if cycle.variant == name] for name in self._experiment.variants]
         return self._has_warmed_up(WARM_UP_WITHIN) or all(
@@ -151,7 +150,7 @@ class LoadSearch:
 
     def _warm_up_raised(self) -> bool:
         """Runs cycles with more CPU, as before the blocks, until the JIT compilers rest. Returns whether these replace
-        cycles under the limit: not without more CPU, and not in a cluster, where the compilers' activity is unknown."""
+        cycles under the limit: not without more CPU, and not where the compilers' activity is unknown."""
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
         is_known = False
         with more_cpu(self._started, experiment) as is_raised:

@@ -42,8 +42,7 @@ class Preflight(Record):
 class K6Document(Record):
     """Document that ``k6/block.ts`` writes for one call."""
 
-    # 1 until block.ts writes typical load, answers and probes.
-    version: Literal[1, 2]
+    version: Literal[2]
     experiment: str
     run_id: str
     block: int
