@@ -68,7 +68,7 @@ export function patch(): void {
     get: (url: unknown, params: Params) => sendToVariant(url, params, (to, options) => k6.get?.(to, options)),
     head: (url: unknown, params: Params) => sendToVariant(url, params, (to, options) => k6.head?.(to, options)),
     batch: (requests: unknown) => {
-      const from = now();
+      const from = moment();
       const all = Array.isArray(requests)
         ? requests.map(batched)
         : Object.fromEntries(Object.entries(requests as object).map(([key, value]) => [key, batched(value)]));
@@ -78,7 +78,7 @@ export function patch(): void {
     },
     asyncRequest: async (method: string, url: unknown, body: unknown, params: Params) => {
       const { to, options } = redirected(url, params);
-      const from = now();
+      const from = moment();
       return received(await k6.asyncRequest?.(method, to, body, options), from);
     },
     request: (method: string, url: unknown, body: unknown, params: Params) =>
@@ -94,7 +94,7 @@ export function patch(): void {
 /** Sends a request to the variant, if it is for it. */
 function sendToVariant(url: unknown, params: Params, send: (to: unknown, options: Params) => unknown): unknown {
   const { to, options } = redirected(url, params);
-  const from = now();
+  const from = moment();
   return received(send(to, options), from);
 }
 
@@ -150,6 +150,11 @@ interface Response {
   timings?: { blocked: number; duration: number };
 }
 
+/** Returns the time where answers are recorded. k6 has no clock in setup() and teardown(), where none are. */
+function moment(): number {
+  return sending.answers ? now() : 0;
+}
+
 /** Records an OK answer of the variant to a request of that time. */
 function record(answer: Response, from: number): void {
   const { status = 0, url, timings } = answer;
@@ -163,7 +168,7 @@ function record(answer: Response, from: number): void {
 
 /** Sends what an answer's form or link asks for. */
 function submitted(send: () => unknown): unknown {
-  const from = now();
+  const from = moment();
   return received(send(), from);
 }
 

@@ -138,6 +138,24 @@ def test_figures_are_those_of_what_was_scraped(measured: Measured, variant: str)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+def test_a_real_block_has_both_loads_with_answers_and_probes(measured: Measured, variant: str) -> None:
+    """Trials and typical load of a real block have a histogram of their answers, and probes that found the service
+    alive; typical load has CPU figures, and the block the largest resident set."""
+    (typical,) = (phase for phase in measured.block.typical if phase.variant == variant)
+    for phase in (measured.trial(variant), typical):
+        assert phase.answers
+        assert phase.probe
+        assert sum(phase.answers.histogram.counts) == sum(phase.answers.parts.ok) == phase.ok
+        assert phase.probe.sent + phase.probe.skipped == 5 * round(phase.window)
+        assert phase.probe.healthy + phase.probe.unanswered == phase.probe.sent
+        assert phase.probe.healthy > 0
+    assert typical.rate == real_block.TYPICAL.rate
+    assert (typical.server["cpu_cores"] or 0) > 0
+    (instance,) = (instance for instance in measured.block.instances if instance.variant == variant)
+    assert (instance.resident_peak or 0) >= (typical.server["resident"] or 0) > 0
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, variant: str) -> None:
     """A recording rule and vtlab's own figure agree within 1 % over the same 15 s."""
     trial = measured.trial(variant)
@@ -182,7 +200,7 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
     """Every query of every dashboard has data of both variants, and reads few samples."""
     folder = shipped.ROOT / "grafana-dashboards"
     document = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    begin, end = min(t.begin for t in measured.block.warmup), max(t.drained for t in measured.block.trials)
+    begin, end = min(t.begin for t in measured.block.warmup), measured.loaded_until
     # As a dashboard opens.
     seconds = max(1800, (end - begin) // 1000 + 10)
     values = {

@@ -48,7 +48,8 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     """A whole call in this process, with short windows and a search of one level; what it prints."""
     monkeypatch.setattr(load_search, "WITHIN", 1.0)
     given = [Option("REQUEST", "requests", [REQUEST]), Option("--memory", "limits.memory", "64Mi")]
-    experiment = of_service(service_file(folder, stub_service(**environment)), given)
+    file = service_file(folder, stub_service(**environment), load={"typical": "none"})
+    experiment = of_service(file, given)
     short = experiment.model_copy(update={"windows": stub(windows=WITHOUT_LIGHT_LOAD).windows})
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     output = io.StringIO()

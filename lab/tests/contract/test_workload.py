@@ -422,7 +422,8 @@ def test_variables_of_the_environment_come_to_a_script_by_a_file(
         assert calls.start.private.stat().st_mode & 0o077 == 0
         assert calls.check() == []
         calls.trials()
-        assert {path for shop in servers.values() for _, path, _ in shop.log} == {"/a-secret-word"}
+        asked = {path for shop in servers.values() for _, path, _ in shop.log}
+        assert asked == {"/a-secret-word", "/actuator/health/liveness"}
     assert "secret" not in calls.log + (tmp_path / "k6" / "document.json").read_text(encoding="utf-8")
 
 

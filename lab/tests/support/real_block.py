@@ -20,12 +20,14 @@ from vtlab.host.threads import compilers
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load_call import LoadCall
+from vtlab.planning.load_call import LoadCall, TypicalCall
 from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 
 VARIANTS = ("platform", "virtual")
+#: Typical load of the block: what platform can serve.
+TYPICAL = TypicalCall(VARIANTS, rate=30, users=80, settle=1000, measure=5000)
 #: A block here has little warm-up, and one trial for each variant.
 NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
@@ -52,6 +54,11 @@ class Measured:
     def run_id(self) -> str:
         return self.target.site.run_id
 
+    @property
+    def loaded_until(self) -> int:
+        """Returns when the last request of trials and typical load was answered, in ms since the epoch."""
+        return max(trial.drained for trial in [*self.block.trials, *self.block.typical])
+
     def query(self, expr: str, at_ms: int) -> list[dict[str, Any]]:
         """Returns the result of an instant query, as Prometheus gives it."""
         data = {"query": expr, "time": f"{at_ms / 1000:.3f}"}
@@ -77,7 +84,7 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
         )
         run.look()
         with result.client:
-            await_rules(result, max(trial.drained for trial in result.block.trials) + 2000)
+            await_rules(result, result.loaded_until + 2000)
             yield result
     run.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
 
@@ -94,7 +101,7 @@ def _attempt(run: RunFolder, target: LocalTarget, stalls: Stalls, attempt: int) 
     nice_under_limit = _nice_of_compilers(started)
     started.end_warm_up()
     nice = nice_before, nice_under_limit, _nice_of_compilers(started)
-    document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="4s"))
+    document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, typical=TYPICAL, single_user_phase="4s"))
     block = Block(
         block=1,
         attempt=attempt,
@@ -103,10 +110,11 @@ def _attempt(run: RunFolder, target: LocalTarget, stalls: Stalls, attempt: int) 
         warmup=[*first.warmup, *document.warmup],
         single=document.single,
         trials=document.trials,
+        typical=document.typical,
         instances=started.check_instances(),
     )
     series = started.series(block.trials[0].begin, block.trials[-1].drained)
-    reasons = _reasons_against(block, run.planned) + stalls.disturbed([*block.single, *block.trials])
+    reasons = _reasons_against(block, run.planned) + stalls.disturbed([*block.single, *block.trials, *block.typical])
     return Measured(run, target, block, series, Prometheus(target.site.prometheus.url), reasons, nice)
 
 
