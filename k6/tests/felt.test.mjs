@@ -192,7 +192,7 @@ test('a window’s histogram, parts, halves, kinds and forms are those of the ra
   }
 });
 
-test('parts with more answers than can be told one by one say so, and are close', async () => {
+test('parts with too many answers to tell each say so, and are close', async () => {
   const server = await service(() => ({}), 1);
   const change = { load: { model: 'closed', users: 20 }, windows: { measure: 1000 } };
   const result = await measured(experiment(change), { one: server }, { ORDER: 'one' });
