@@ -134,7 +134,8 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     limited: dict[str, str], tmp_path: Path
 ) -> None:
     """A Deployment is measured by copies of its pod template on their kinds of threads and under the experiment's
-    limits, with the rights that the docs name. They have both loads, and its own liveness probe beside these. Its Service, its PodDisruptionBudget and its pods stay as they were, and nothing of vtlab's is left."""
+    limits, with the rights that the docs name. They have both loads, and its own liveness probe beside these. Its
+    Service, its PodDisruptionBudget and its pods stay as they were, and nothing of vtlab's is left."""
     doctor = runs.vtlab("doctor", "--target", "kubernetes", "--deployment", "shop", env=limited)
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     lab.until("the budget counts the pod", lambda: lab.get("pdb", "shop").get("status", {}).get("expectedPods") == 1)
