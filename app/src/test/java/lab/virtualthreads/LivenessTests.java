@@ -11,8 +11,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 /**
- * Liveness by Spring Boot's additional paths is on the port of the requests, too, and on their kind of thread: as a probe
- * finds it in a service without a management port.
+ * Liveness by Spring Boot's additional paths is on the port of the requests, too, and on their kind of thread: as a
+ * probe finds it in a service without a management port.
  */
 @Tag("context")
 class LivenessTests {
