@@ -93,10 +93,10 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     lab.run("kubectl", "-n", "monitoring", "delete", "rolebinding/vtlab", "role/vtlab")
 
 
-def experiment(folder: Path, service: dict[str, Any]) -> Path:
-    """The tiny experiment of that service."""
+def experiment(folder: Path, service: dict[str, Any], **changes: Any) -> Path:
+    """The tiny experiment of that service, with some keys replaced."""
     document = json.loads(TINY.read_text(encoding="utf-8"))
-    document |= {"service": service, "limits": {"cpu": 1, "memory": "640Mi", "heap": None}}
+    document |= {"service": service, "limits": {"cpu": 1, "memory": "640Mi", "heap": None}} | changes
     path = folder / "tiny.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     return path
@@ -142,7 +142,8 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     lab.until("the Service has the pod", lambda: len(endpoints()) == 1)
     before, (original,) = lab.get("deployment", "shop"), endpoints()
     root = tmp_path / "results"
-    path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
+    both = {"full": {"users": 20}, "typical": {"share": 0.6}}
+    path = experiment(tmp_path, {"name": "shop", "deployment": "shop"}, load=both)
     with runs.Running(tmp_path, *measure(path, root), env=limited) as run:
         run.until(measuring(1))
         labels = [pod["metadata"]["labels"] for pod in copies()]
