@@ -76,3 +76,12 @@ def test_what_cannot_be_read_is_bad_input(text: str, is_yaml: bool, message: str
     with pytest.raises(BadInput) as caught:
         documents.parse(text, "here", is_yaml)
     assert caught.value.message == message
+
+
+def test_a_question_mark_within_brackets_is_named() -> None:
+    """PyYAML takes no ? in a plain text within [ ], and addresses have it."""
+    for text in ("requests: [GET /orders?page=1]", "requests: [GET /orders/{id}]"):
+        with pytest.raises(BadInput, match="not valid YAML") as caught:
+            documents.parse(text, "vtlab.yaml", is_yaml=True)
+        assert "has one of ?,[]{} and stands within [ ]" in caught.value.fix
+    assert documents.parse("requests: ['GET /orders?page=1']", "vtlab.yaml", is_yaml=True)

@@ -68,7 +68,8 @@ def _parse_yaml(text: str, where: str) -> Any:
         problem = f": {e.problem}" if isinstance(e, ScannerError) and e.problem else ""
         raise BadInput(
             f"{where}: not valid YAML{problem}{at}",
-            "fix the file; a text with ': ' or ' #' in it, or that begins with one of !&*%@[{, needs quotes",
+            "fix the file; a text needs quotes that has ': ' or ' #' in it, begins with one of !&*%@[{, or has one of"
+            " ?,[]{} and stands within [ ]",
         ) from None
     except RecursionError:
         raise
