@@ -62,7 +62,7 @@ export interface ProbeRecord {
   times: (number | null)[];
 }
 
-/** What a record has of trials and phases of typical load alone. */
+/** Part of a record that only trials and phases of typical load have. */
 export interface Details {
   answers?: AnswersRecord;
   probe?: ProbeRecord;

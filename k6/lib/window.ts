@@ -40,8 +40,8 @@ export function userWindow(phase: Phase, user: number, kinds: number): UserWindo
 
   const count = (counts: number[], time: number, kind: number) => {
     if (time < start || time >= end) return;
-    const place = (time < middle ? 0 : kinds) + kind;
-    counts[place] = (counts[place] ?? 0) + 1;
+    const cell = (time < middle ? 0 : kinds) + kind;
+    counts[cell] = (counts[cell] ?? 0) + 1;
   };
   return {
     samples: (arrival) => arrival >= start && arrival < end && isSampled(arrival, arrived),
@@ -56,10 +56,10 @@ export function userWindow(phase: Phase, user: number, kinds: number): UserWindo
     },
     answer: (to, took, kind) => {
       if (to < start || to >= end) return;
-      const place = Math.floor((to - start) / length) * kinds + kind;
-      const some = answers[place];
+      const cell = Math.floor((to - start) / length) * kinds + kind;
+      const some = answers[cell];
       if (some) some.push(took);
-      else answers[place] = [took];
+      else answers[cell] = [took];
     },
     form: (code) => {
       forms.push(code);
@@ -95,7 +95,7 @@ function sampler({ sampling, length }: Parts, { users, start }: Phase, user: num
   };
 }
 
-/** The samples of what a user has kept. A place is `part * kinds + kind`, or `half * kinds + kind`; some are holes. */
+/** The samples of what a user has kept. A cell is `part * kinds + kind`, or `half * kinds + kind`; some are holes. */
 class Report {
   private readonly phase: string;
   private readonly kinds: number;
@@ -106,8 +106,8 @@ class Report {
   }
 
   send(kept: { arrivals: number[]; completions: number[]; answers: number[][]; forms: number[] }): void {
-    for (const [place, answers = []] of kept.answers.entries()) {
-      const tags = this.tags('part', place, 0);
+    for (const [cell, answers = []] of kept.answers.entries()) {
+      const tags = this.tags('part', cell, 0);
       for (const took of answers) metrics.answer.add(took, tags);
     }
     this.count(metrics.arrivals, kept.arrivals);
@@ -116,11 +116,11 @@ class Report {
   }
 
   private count(counter: Counter, counts: number[]): void {
-    for (const [place, n = 0] of counts.entries()) if (n > 0) counter.add(n, this.tags('half', place, 1));
+    for (const [cell, n = 0] of counts.entries()) if (n > 0) counter.add(n, this.tags('half', cell, 1));
   }
 
-  private tags(name: 'part' | 'half', place: number, first: number): Record<string, string> {
-    const tags = { phase: this.phase, [name]: String(first + Math.floor(place / this.kinds)) };
-    return this.kinds > 1 ? { ...tags, kind: String(place % this.kinds) } : tags;
+  private tags(name: 'part' | 'half', cell: number, first: number): Record<string, string> {
+    const tags = { phase: this.phase, [name]: String(first + Math.floor(cell / this.kinds)) };
+    return this.kinds > 1 ? { ...tags, kind: String(cell % this.kinds) } : tags;
   }
 }

@@ -1,5 +1,7 @@
-"""What users feel, planted: probes that wait, answers of another shape, a slow kind of request. The records of a window
-must say so."""
+"""Planted cases of what users feel: probes that wait, answers of another shape, a slow kind of request.
+
+The records of a window must say so.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def answers_of(trial: Trial) -> Answers:
 
 
 def test_a_probe_waits_behind_200_busy_threads_on_one_port(lab: Lab, tmp_path: Path) -> None:
-    """Of a service with one port, 200 busy platform threads keep nearly all probes waiting for over a second, and
+    """On a service with one port 200 busy platform threads keep nearly all probes waiting for over a second, and
     virtual threads none."""
     service = {"jar": str(built(SHOP)), "directory": str(tmp_path)}
     requests = [{"path": "/wait", "query": {"duration": "5s"}}]
@@ -124,7 +126,7 @@ def test_answers_of_another_shape_are_a_share_of_the_sample(lab: Lab, planted_se
 
 
 def test_a_slow_kind_of_request_has_its_own_percentiles(lab: Lab) -> None:
-    """Of a mix, the kind of request that waits ten times as long has ten times the median of the other."""
+    """The kind of request in a mix that waits ten times as long has ten times the median of the other."""
     requests = [
         {"path": "/thread", "query": {"duration": "20ms"}, "weight": 9},
         {"path": "/pinned", "query": {"duration": "200ms", "lock": "reentrant"}, "weight": 1},

@@ -212,7 +212,7 @@ def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tm
 def test_a_deployments_own_liveness_probe_reaches_k6(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the port that it needs: in the Service, and where policies restrict in those, too."""
+    """The port that a probe needs is in the Service, and in the policies where these restrict."""
     headers = [{"name": "X-Key", "value": "secret"}]
     own = {"httpGet": {"path": "/alive", "port": "management", "httpHeaders": headers}}
     namespace.deployments = {"shop": changed(livenessProbe=own)}

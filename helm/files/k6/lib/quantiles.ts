@@ -59,7 +59,7 @@ function line(grid: number[], j: number, n: number): Line {
 
 /** Returns the value of rank j, between the two quantiles beside it. */
 function readOff(grid: number[], j: number, n: number): number {
-  const place = (STEPS * j) / (n - 1);
-  const below = grid[Math.floor(place)] as number;
-  return below + ((grid[Math.ceil(place)] as number) - below) * (place % 1);
+  const step = (STEPS * j) / (n - 1);
+  const below = grid[Math.floor(step)] as number;
+  return below + ((grid[Math.ceil(step)] as number) - below) * (step % 1);
 }
