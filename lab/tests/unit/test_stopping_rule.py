@@ -21,7 +21,7 @@ from vtlab.analysis.statistics import paired, simulated_runs, stopping_rule
 from vtlab.analysis.statistics.simulation import EDGE, Noise
 from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
-from vtlab.model.verdict import Decision
+from vtlab.model.verdict import RunEnd
 from vtlab.report.pages import markdown
 from vtlab.report.parts import ratios
 from vtlab.report.words import block_counts, decision, explanation, hints
@@ -51,9 +51,9 @@ def of_logs(*logs: float, rule: SequentialRule = RULE, seconds: float | None = N
     return recorded.analysed(with_looks(run, rule, seconds))
 
 
-def decided(analysis: Analysis) -> Decision:
-    assert analysis.verdict.decision is not None
-    return analysis.verdict.decision
+def decided(analysis: Analysis) -> RunEnd:
+    assert analysis.verdict.end is not None
+    return analysis.verdict.end
 
 
 # --- levels ------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:
     assert decided(among).ended is None
     # What is in the manifest decides, not what else is in the report.
     run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs]))
-    assert [a.verdict.decision for a in verdict.analyse_all([run] * 5)] == [decided(of_logs(*logs))] * 5
+    assert [a.verdict.end for a in verdict.analyse_all([run] * 5)] == [decided(of_logs(*logs))] * 5
 
 
 def test_runs_with_looks_do_not_count_for_holm() -> None:

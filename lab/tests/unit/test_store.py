@@ -201,7 +201,7 @@ def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     again = store.write_verdict(folder, recorded.analysed(store.read(folder)).verdict).read_bytes()
     assert first == again
     document = json.loads(first)
-    assert (document["version"], document["experiment"], document["n"]) == (2, "threads", 2)
+    assert (document["version"], document["experiment"], document["n"]) == (3, "threads", 2)
 
 
 @pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))

@@ -12,7 +12,7 @@ from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.run import Run
-from vtlab.model.verdict import Comparison, Decision, Rejection
+from vtlab.model.verdict import Comparison, Rejection, RunEnd
 
 #: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
 BLOCKS_THAT_FAILED = 3
@@ -20,13 +20,13 @@ BLOCKS_THAT_FAILED = 3
 
 @dataclass(frozen=True)
 class RunStatus:
-    """Blocks of a run that count, and the decision to end it."""
+    """Blocks of a run that count, and its end."""
 
     #: Against each of its blocks.
     reasons: list[list[str]]
     #: Where its blocks without a reason against them are, the first of each number.
     sound: list[int]
-    decision: Decision | None
+    end: RunEnd | None
 
 
 def status_of(run: Run) -> RunStatus:
@@ -37,10 +37,10 @@ def status_of(run: Run) -> RunStatus:
         if not reasons[index]:
             first.setdefault(block.block, index)
     sound = list(first.values())
-    return RunStatus(reasons, sound, _stopping_decision(run, sound))
+    return RunStatus(reasons, sound, _run_end(run, sound))
 
 
-def _stopping_decision(run: Run, sound: Sequence[int]) -> Decision | None:
+def _run_end(run: Run, sound: Sequence[int]) -> RunEnd | None:
     rule = run.manifest.rule
     if rule is None:
         return None
@@ -49,7 +49,7 @@ def _stopping_decision(run: Run, sound: Sequence[int]) -> Decision | None:
     def comparisons(look: int) -> list[Comparison]:
         return primary_comparisons(run.experiment, blocks[:look], 1 - stopping_rule.level(rule, look))
 
-    return stopping_rule.stopping_decision(
+    return stopping_rule.run_end(
         rule, _times(run, sound), comparisons, lambda look: is_ended_by_failing(run.experiment, blocks[:look])
     )
 
@@ -69,9 +69,9 @@ def _times(run: Run, sound: Sequence[int]) -> list[stopping_rule.Time]:
     return times
 
 
-def stopping_decision(run: Run) -> Decision | None:
+def run_end(run: Run) -> RunEnd | None:
     """Decides at which look a run ended, or how far it is; None where its number of blocks was fixed."""
-    return status_of(run).decision
+    return status_of(run).end
 
 
 def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Rejection]]:
@@ -79,7 +79,7 @@ def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Reject
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
     """
-    most = status.decision.blocks if status.decision else run.manifest.blocks
+    most = status.end.blocks if status.end else run.manifest.blocks
     counting = set(status.sound[:most])
     rejected: list[Rejection] = []
     for index, (block, reasons) in enumerate(zip(run.blocks, status.reasons, strict=True)):
@@ -97,7 +97,7 @@ def blocks_left(run: Run, status: RunStatus | None = None) -> int:
     """Counts the blocks that the run still needs, in all or up to its next look; 0 where it has ended. ``status``: of
     the run, where it is known."""
     status = status or status_of(run)
-    rule, reached = run.manifest.rule, status.decision
+    rule, reached = run.manifest.rule, status.end
     if rule and reached:
         return 0 if reached.ended else stopping_rule.next_look(rule.looks, reached.blocks) - reached.blocks
     accepted = [run.blocks[index] for index in status.sound]

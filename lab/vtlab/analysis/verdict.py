@@ -13,6 +13,8 @@ from typing import Any
 
 from vtlab.analysis import comparable
 from vtlab.analysis.comparisons import all_comparisons, with_verdict
+from vtlab.analysis.criteria.conclusions import judge, levels_of
+from vtlab.analysis.criteria.judged import Judged
 from vtlab.analysis.findings import run_findings
 from vtlab.analysis.run_status import blocks_left, select_blocks, status_of
 from vtlab.analysis.statistics import paired
@@ -21,7 +23,7 @@ from vtlab.analysis.variant_results import variant_result
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
-from vtlab.model.verdict import Comparison, Decision, Rejection, VariantResult, Verdict
+from vtlab.model.verdict import Comparison, Rejection, RunEnd, VariantResult, Verdict
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class _Judged:
     rejected: list[Rejection]
     #: The primary ones first.
     comparisons: list[Comparison]
-    decision: Decision | None
+    end: RunEnd | None
     is_complete: bool
 
 
@@ -48,7 +50,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     judged = [_judge(run) for run in runs]
     adjusted = paired.holm(
         [
-            c.p_t if j.is_complete and j.decision is None else None
+            c.p_t if j.is_complete and j.end is None else None
             for run, j in zip(runs, judged, strict=True)
             for c in with_verdict(run.experiment, j.comparisons)
         ]
@@ -57,7 +59,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     adjusted_p = iter(adjusted)
     analyses = []
     for run, j in zip(runs, judged, strict=True):
-        level = paired.LEVEL / (j.decision.comparisons if j.decision else 1)
+        level = paired.LEVEL / (j.end.comparisons if j.end else 1)
         primaries = [_adjusted(c, next(adjusted_p), family, level) for c in with_verdict(run.experiment, j.comparisons)]
         if not j.is_complete:
             primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
@@ -79,6 +81,8 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
                 "comparisons": [c for c in analysis.verdict.comparisons if c.of == variant],
                 "variants": {name: analysis.verdict.variants[name] for name in (over, variant)},
                 "findings": [f for f in analysis.verdict.findings if f.variant in (None, over, variant)],
+                "outcomes": [o for o in analysis.verdict.outcomes if o.of == variant],
+                "decisions": [d for d in analysis.verdict.decisions if d.of == variant],
             }
         )
         experiment = analysis.run.experiment.model_copy(update={"variants": [over, variant]})
@@ -88,7 +92,7 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
 
 def _judge(run: Run) -> _Judged:
     status = status_of(run)
-    reached = status.decision
+    reached = status.end
     accepted, rejected = select_blocks(run, status)
     comparisons = all_comparisons(run.experiment, accepted, 1 - reached.level if reached else paired.CONFIDENCE)
     # Without a block that counts even a run that has ended lacks some.
@@ -114,7 +118,9 @@ def _adjusted(primary: Comparison, p: float | None, family: int, level: float) -
 def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analysis:
     experiment, accepted, rejected = run.experiment, judged.accepted, judged.rejected
     n, is_valid = len(accepted), judged.is_complete
-    variants = {v: variant_result(experiment, accepted, v) for v in experiment.variants}
+    results = {v: variant_result(experiment, accepted, v) for v in experiment.variants}
+    conclusions = judge(Judged(experiment, run.manifest, accepted, levels_of(run, judged.end)), results)
+    variants = conclusions.variants
     verdict = Verdict(
         experiment=experiment.name,
         n=n,
@@ -123,12 +129,14 @@ def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analy
         primary=experiment.primary,
         valid=is_valid,
         # A full run that failing ended is no quick look.
-        quick=judged.decision is None and (run.manifest.blocks if is_valid else n) < FULL_RUN,
-        decision=judged.decision,
+        quick=judged.end is None and (run.manifest.blocks if is_valid else n) < FULL_RUN,
+        end=judged.end,
         limits=experiment.limits,
         comparisons=comparable.meaningful_comparisons(
             [_bounded_by_load(c, variants) for c in comparisons], variants, experiment
         ),
+        outcomes=conclusions.outcomes,
+        decisions=conclusions.decisions,
         variants=variants,
         rejected=rejected,
         findings=run_findings.findings_of_run(run, accepted, variants),

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vtlab.model.experiment import Limits
 from vtlab.model.finding import Finding
+from vtlab.model.outcome import Decision, LoadName, Outcome, ProbeResult
 from vtlab.model.records import Activity, Failure
 
 
@@ -166,6 +167,10 @@ class VariantResult(_Conclusion):
     failed_blocks: int = 0
     failed_interval: tuple[float, float] | None = None
     failures: list[Failure] = []
+    #: Blocks that count in which it was overloaded at typical load.
+    overloaded_blocks: int = 0
+    #: Probes by load.
+    probes: dict[LoadName, ProbeResult] = {}
     #: Open load: requests in flight that were added each second, where that is more than chance: it is overloaded, and
     #: its latency depends on the length of the window alone.
     growth: float | None = None
@@ -201,7 +206,7 @@ class Rejection(_Conclusion):
 Ended = Literal["settled", "failing", "futile", "within", "last look"]
 
 
-class Decision(_Conclusion):
+class RunEnd(_Conclusion):
     """How a run with looks ended."""
 
     looks: list[int]
@@ -224,7 +229,7 @@ class Decision(_Conclusion):
 class Verdict(_Conclusion):
     """``verdict.json``."""
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     experiment: str
     n: int
     confidence: float
@@ -235,9 +240,13 @@ class Verdict(_Conclusion):
     #: Fewer than six blocks, a number fixed before the start.
     quick: bool
     #: Of a run with looks; None where the number of blocks was fixed.
-    decision: Decision | None = None
+    end: RunEnd | None = None
     limits: Limits
     comparisons: list[Comparison]
+    #: By pair, in the order of the experiment; of a pair in the order of ``vtlab.analysis.criteria``.
+    outcomes: list[Outcome] = []
+    #: One for each pair.
+    decisions: list[Decision] = []
     variants: dict[str, VariantResult]
     rejected: list[Rejection]
     #: What is known to break under virtual threads, of the service's jar and of what was measured.

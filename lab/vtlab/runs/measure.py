@@ -253,7 +253,7 @@ class _Measurement:
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
-        blocks_left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
+        blocks_left, reached = run_status.blocks_left(self.run), run_status.run_end(self.run)
         self._progress.schedule.expect(blocks_left)
         if reached and (reached.ended or blocks_left > expected):
             self._say(block_counts.after_look(reached))

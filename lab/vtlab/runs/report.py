@@ -54,7 +54,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
     """Raises InvalidRun when the validity checks rejected more blocks of a run than it may lose, or all in its time."""
     for analysis in analyses:
         verdict, manifest = analysis.verdict, analysis.run.manifest
-        has_ended = verdict.decision is not None and verdict.decision.ended
+        has_ended = verdict.end is not None and verdict.end.ended
         if not verdict.valid and (has_ended or len(verdict.rejected) > manifest.max_rejected):
             raise InvalidRun(
                 f"{analysis.run.name}: {block_counts.rejected_blocks(len(verdict.rejected))}, {verdict.n} of "

@@ -27,7 +27,7 @@ from scipy import special
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Array
 from vtlab.model.manifest import SequentialRule
-from vtlab.model.verdict import Comparison, Decision, Ended
+from vtlab.model.verdict import Comparison, Ended, RunEnd
 
 #: Blocks at which a run is looked at.
 LOOKS = (2, 3, 4, 6, 9, 12)
@@ -130,12 +130,12 @@ class Time:
     block: float
 
 
-def stopping_decision(
+def run_end(
     rule: SequentialRule,
     times: Sequence[Time],
     comparisons: Callable[[int], Sequence[Comparison]],
     fails: Callable[[int], bool],
-) -> Decision:
+) -> RunEnd:
     """Decides whether a run has ended after its blocks, at which look and why, or continues to the next look.
 
     ``times``: before the run's first block that counts, and after each of them. ``comparisons`` and ``fails`` are asked
@@ -153,13 +153,13 @@ def stopping_decision(
         if ended is None and time.spent and not _fits(rule, blocks, time):
             ended = "within"
         if ended:
-            return _decision_at(rule, blocks, ended, judged)
-    return _decision_at(rule, len(times) - 1, None, [])
+            return _end_at(rule, blocks, ended, judged)
+    return _end_at(rule, len(times) - 1, None, [])
 
 
-def _decision_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> Decision:
+def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> RunEnd:
     chances = [_chance(rule, c, blocks) for c in judged if not _is_settled(rule, c)] if ended == "futile" else []
-    return Decision(
+    return RunEnd(
         looks=rule.looks,
         blocks=blocks,
         level=level(rule, blocks),

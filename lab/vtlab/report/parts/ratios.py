@@ -8,7 +8,7 @@ from vtlab.analysis.comparable import has_latency
 from vtlab.analysis.validity import failing
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.model.verdict import Comparison, Decision, VariantResult
+from vtlab.model.verdict import Comparison, RunEnd, VariantResult
 from vtlab.report.charts.ratios import RatioRow, block_ratios, ratio_intervals
 from vtlab.report.parts.part import Panel, Table
 from vtlab.report.parts.performance import latency_figure
@@ -75,17 +75,17 @@ def _tests(analysis: Analysis) -> str:
     if not tests:
         return ""
     text = f" Its one-sided p for {_claim(c, v.margin)}: {', '.join(tests)}."
-    if v.decision:
-        return f"{text} {_levels(v.decision)}"
+    if v.end:
+        return f"{text} {_levels(v.end)}"
     return text + (" Holm corrects for the number of comparisons in this report." if c.p_holm is not None else "")
 
 
-def _levels(decision: Decision) -> str:
+def _levels(end: RunEnd) -> str:
     """Says which p settles a verdict of a run with looks."""
-    looks = figures.listed([str(number) for number in decision.looks])
-    among = f" and {decision.comparisons} comparisons" if decision.comparisons > 1 else ""
+    looks = figures.listed([str(number) for number in end.looks])
+    among = f" and {end.comparisons} comparisons" if end.comparisons > 1 else ""
     return (
-        f"After {decision.blocks} blocks, a p of at most {100 * decision.level / 2:.2g} % settles it: the looks after"
+        f"After {end.blocks} blocks, a p of at most {100 * end.level / 2:.2g} % settles it: the looks after"
         f" {looks} blocks{among} share 2.5 % on each side, and their intervals 95 %."
     )
 

@@ -101,8 +101,8 @@ def _throughput(analysis: Analysis, blocks: Sequence[Block], variant: str) -> Es
     if not means or min(means) <= 0:
         return None
     # A run may end at any look: the interval of a throughput holds at all of them, too.
-    decision = analysis.verdict.decision
-    confidence = 1 - decision.level if decision else paired.CONFIDENCE
+    end = analysis.verdict.end
+    confidence = 1 - end.level if end else paired.CONFIDENCE
     floor = metrics.counting_floor("throughput", blocks, variant)
     return paired.estimate([math.log(mean) for mean in means], floor, confidence=confidence)
 

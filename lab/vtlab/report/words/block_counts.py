@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Decision
+from vtlab.model.verdict import RunEnd
 
 
-def after_look(decision: Decision) -> str:
+def after_look(end: RunEnd) -> str:
     """Says what a run's last look showed, and what follows, for the progress."""
-    blocks, most = decision.blocks, decision.looks[-1]
-    following = stopping_rule.next_goal(decision.looks, blocks)
+    blocks, most = end.blocks, end.looks[-1]
+    following = stopping_rule.next_goal(end.looks, blocks)
     return {
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",
@@ -18,7 +18,7 @@ def after_look(decision: Decision) -> str:
         "within": f"no further blocks: {following} would take longer than --max-time allows",
         "last look": f"not settled after {blocks} blocks, the maximum of a run",
         None: f"not settled after {blocks} blocks, checked again after {following}",
-    }[decision.ended]
+    }[end.ended]
 
 
 def why_invalid(analysis: Analysis) -> str | None:
@@ -28,7 +28,7 @@ def why_invalid(analysis: Analysis) -> str | None:
         return None
     attempts = len(verdict.rejected)
     rejections = f", {attempts} rejected" if attempts else ""
-    count = _unfinished(verdict.n, verdict.decision) if verdict.decision else planned_blocks(verdict.n, planned)
+    count = _unfinished(verdict.n, verdict.end) if verdict.end else planned_blocks(verdict.n, planned)
     return f"Not valid: {count}{rejections}. Do not base a decision on this run."
 
 
@@ -42,10 +42,10 @@ def rejected_blocks(blocks: int) -> str:
     return f"{blocks} block{' was' if blocks == 1 else 's were'} rejected"
 
 
-def _unfinished(blocks: int, decision: Decision) -> str:
+def _unfinished(blocks: int, end: RunEnd) -> str:
     """Says how many blocks count of a run that lacks some: ``3 blocks count, checked again after 4``."""
-    if decision.ended:
+    if end.ended:
         after = "too little time is left for another (--max-time)"
     else:
-        after = f"checked again after {stopping_rule.next_look(decision.looks, blocks)}"
+        after = f"checked again after {stopping_rule.next_look(end.looks, blocks)}"
     return f"{blocks} block{' counts' if blocks == 1 else 's count'}, {after}"

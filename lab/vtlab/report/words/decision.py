@@ -56,7 +56,7 @@ def _lacking(analysis: Analysis) -> str:
     """Says how many blocks count in a run that lacks some, or why the last does not count where the time was over
     before any did."""
     verdict = analysis.verdict
-    if verdict.n or not (verdict.decision and verdict.decision.ended and verdict.rejected):
+    if verdict.n or not (verdict.end and verdict.end.ended and verdict.rejected):
         return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
     subject = "the only block" if len(verdict.rejected) == 1 else "the last block"
     return f"{subject} was rejected ({verdict.rejected[-1].reasons[0]}), and too little time was left for another"

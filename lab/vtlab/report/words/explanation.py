@@ -70,7 +70,7 @@ def _over_blocks(v: Verdict, c: Comparison) -> str:
 
 def _wide_interval(v: Verdict, c: Comparison) -> str | None:
     """Says that the interval of a settled verdict is wider than its target, and why; None where it is not."""
-    d = v.decision
+    d = v.end
     if d is None or not v.valid or c.verdict not in ("faster", "slower", "equivalent"):
         return None
     if c.low is None or c.high is None or stopping_rule.is_precise(c.low, c.high, d.precision):

@@ -10,7 +10,7 @@ from vtlab.model.blocks import FULL_RUN
 from vtlab.model.records import Block, is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.model.verdict import Comparison, Decision
+from vtlab.model.verdict import Comparison, RunEnd
 
 
 def hint(analysis: Analysis) -> str | None:
@@ -33,49 +33,49 @@ def hint(analysis: Analysis) -> str | None:
         return _after_one_block(analysis)
     if c.overloaded:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
-    ending = _ending(v.decision)
+    ending = _ending(v.end)
     return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
 
 
 def _after_one_block(analysis: Analysis) -> str:
     """Says what to do where there is no interval."""
     v = analysis.verdict
-    if v.decision is None:
+    if v.end is None:
         return "Run at least two blocks, better six."
     length = _block_length(analysis)
     takes = f" Two blocks take about {time_in_words(2 * length + _extra_seconds(analysis))}." if length else ""
-    return f"{_ending(v.decision)}{takes}"
+    return f"{_ending(v.end)}{takes}"
 
 
 def settling_command(analysis: Analysis, experiment: str) -> str | None:
     """Returns the command that probably settles an inconclusive verdict; None for any other, and where none does.
     ``experiment``: the file of the run's experiment."""
     v, c = analysis.verdict, analysis.verdict.primary_comparison
-    has_ended_early = v.decision is not None and v.decision.ended == "within" and v.n < 2
+    has_ended_early = v.end is not None and v.end.ended == "within" and v.n < 2
     if c.verdict != "inconclusive" or not (v.valid or has_ended_early):
         return None
     command = f"vtlab run {shlex.quote(experiment)}"
     if c.blocks_needed is not None and v.n > 1:
         return f"{command} --blocks {c.blocks_needed}"
     # After one block nobody knows how many would settle it: the looks tell.
-    return f"{command} --precision {100 * v.decision.precision:g}%" if v.decision and has_ended_early else None
+    return f"{command} --precision {100 * v.end.precision:g}%" if v.end and has_ended_early else None
 
 
-def _ending(decision: Decision | None) -> str | None:
+def _ending(end: RunEnd | None) -> str | None:
     """Says why a run ended without a verdict; None where its number of blocks was fixed."""
-    if decision is None:
+    if end is None:
         return None
-    most = decision.looks[-1]
-    if decision.ended == "within":
+    most = end.looks[-1]
+    if end.ended == "within":
         return "Stopped: too little time left for another block (--max-time)."
-    if decision.ended == "futile":
-        return f"Stopped early: even {most} blocks would settle it with a probability below {_below(decision)}."
+    if end.ended == "futile":
+        return f"Stopped early: even {most} blocks would settle it with a probability below {_below(end)}."
     return f"Not settled after {most} blocks, the maximum of a run."
 
 
-def _below(decision: Decision) -> str:
+def _below(end: RunEnd) -> str:
     """Rounds the probability that more blocks settle the verdict up to whole percent."""
-    return percent(max(0.01, math.ceil(100 * (decision.chance or 0.0)) / 100))
+    return percent(max(0.01, math.ceil(100 * (end.chance or 0.0)) / 100))
 
 
 def _settling(analysis: Analysis, c: Comparison) -> str:

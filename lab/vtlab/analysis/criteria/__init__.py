@@ -1,0 +1,1 @@
+"""The six criteria: what they measure, their outcomes, and the decision that follows."""

@@ -1,0 +1,47 @@
+"""What the outcomes of a run are judged by: its blocks that count at a look, and the levels of that look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtlab.analysis.validity import failing
+from vtlab.model.experiment import Experiment
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Two-sided levels of the intervals at a look: of each claim, and of each criterion that is read where the run
+    ended."""
+
+    claim: float
+    beside: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Blocks that count at a look, with what judges them."""
+
+    experiment: Experiment
+    manifest: Manifest
+    blocks: Sequence[Block]
+    levels: Levels
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Pair of variants: ``of`` beside ``over``."""
+
+    of: str
+    over: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The first variant before the other."""
+        return self.over, self.of
+
+    def sound_blocks(self, judged: Judged) -> list[Block]:
+        """Selects the blocks in which neither failed."""
+        return failing.sound_blocks(judged.blocks, judged.experiment, *self.names)

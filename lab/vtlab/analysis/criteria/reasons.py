@@ -1,0 +1,105 @@
+"""Reasons for which a criterion has no outcome, or one without regard to its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vtlab.analysis.comparisons import fails_under_load
+from vtlab.analysis.criteria.criterion import Criterion, windows
+from vtlab.analysis.criteria.judged import Judged, Pair
+from vtlab.analysis.laws.phases import mean_level
+from vtlab.analysis.validity import failing, littles_law, overload
+from vtlab.model.outcome import Judgement
+from vtlab.model.records import Block, typical_trials
+from vtlab.model.units import in_blocks, percent
+
+NOT_MEASURED = "it was not measured"
+ONE_BLOCK = "one block gives a provisional interval only"
+#: Share of its CPU limit below which a variant's CPU is not judged.
+LEAST_CPU = 0.10
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Reason, and what the outcome is for it; None: there is none."""
+
+    text: str
+    judgement: Judgement | None = None
+    fails: tuple[str, ...] = ()
+
+
+def against(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
+    """Explains why the interval of a criterion does not judge a pair; None where it does."""
+    if not judged.blocks:
+        return Reason("no block counts")
+    if reason := _failing(judged, pair):
+        return reason
+    name = criterion.key.criterion
+    if name in ("median", "tail"):
+        return _latency(judged, criterion, pair)
+    return _idle_cpu(judged, pair) if name == "cpu" else None
+
+
+def _failing(judged: Judged, pair: Pair) -> Reason | None:
+    """Explains what a variant's failing decides: a variant that failed in fewer blocks than it needs to fail leaves
+    all undecided."""
+    n = len(judged.blocks)
+    failed = [failing.failed(block, judged.experiment) for block in judged.blocks]
+    counts = {name: sum(name in names for names in failed) for name in pair.names}
+    fails = tuple(name for name, count in counts.items() if fails_under_load(count, n))
+    in_words = " and ".join(f"{name} failed {in_blocks(count, n)}" for name, count in counts.items() if count)
+    if fails:
+        return Reason(in_words, "fails", fails)
+    return Reason(in_words, "undecided") if in_words else None
+
+
+def overloaded_blocks(judged: Judged, variant: str) -> int:
+    """Counts the blocks in which a variant was overloaded at typical load."""
+
+    def is_overloaded(block: Block) -> bool:
+        trials = [t for t in typical_trials(block, judged.experiment) if t.variant == variant]
+        return any(overload.overloaded(t, judged.experiment) for t in trials)
+
+    return sum(map(is_overloaded, judged.blocks))
+
+
+def is_overloaded(judged: Judged, variant: str) -> bool:
+    """Tells whether typical load overloads a variant: in at least two blocks and more than half of them."""
+    return fails_under_load(overloaded_blocks(judged, variant), len(judged.blocks))
+
+
+def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
+    if criterion.key.load == "typical" and (reason := _overload(judged, pair)):
+        return reason
+    if criterion.key.criterion == "tail" and criterion.percentile is None:
+        return Reason("the windows have too few answers for a p90")
+    trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]
+    of_pair = [t for t in trials if t.variant in pair.names]
+    if any(not t.latency.count and t.ok for t in of_pair):
+        return Reason("latency is not steady within a window")
+    if any(littles_law.missing_users(t, judged.experiment) is not None for t in of_pair if t.phase == "measure"):
+        return Reason("the answers do not account for all users")
+    return None
+
+
+def _overload(judged: Judged, pair: Pair) -> Reason | None:
+    """Explains what overload decides: a queue that grows has a latency without a bound."""
+    n = len(judged.blocks)
+    counts = {name: overloaded_blocks(judged, name) for name in pair.names}
+    in_words = " and ".join(f"{name} was overloaded {in_blocks(c, n)}" for name, c in counts.items() if c)
+    over, of = (is_overloaded(judged, name) for name in pair.names)
+    if over and not counts[pair.of]:
+        return Reason(in_words, "better")
+    if of and not counts[pair.over]:
+        return Reason(in_words, "worse")
+    return Reason(in_words, "undecided") if in_words else None
+
+
+def _idle_cpu(judged: Judged, pair: Pair) -> Reason | None:
+    """Explains that a variant leaves its CPU idle: what it uses without requests would be most of the figure."""
+    for name in pair.names:
+        trials = [t for b in pair.sound_blocks(judged) for t in typical_trials(b, judged.experiment)]
+        used = mean_level([t for t in trials if t.variant == name], "cpu_cores")
+        if used is not None and used < LEAST_CPU * judged.experiment.limits.cpu:
+            return Reason(f"{name} uses less than {percent(LEAST_CPU)} of its CPU limit")
+    return None

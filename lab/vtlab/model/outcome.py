@@ -1,0 +1,127 @@
+"""Outcomes of the six criteria, and the decision that follows from them: parts of ``verdict.json``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from vtlab.model.manifest import Percentile
+
+CriterionName = Literal["capacity", "median", "tail", "cpu", "memory", "probe"]
+#: Load that a criterion is judged at.
+LoadName = Literal["full", "typical"]
+#: Of a variant, beside the first one.
+Judgement = Literal["better", "same", "worse", "undecided", "fails"]
+#: Of two variants: what a user does with the second. Of a pair other than platform and virtual threads "turn it on"
+#: prefers the second variant, and "leave it off" the first.
+Advice = Literal["turn it on", "leave it off", "no difference", "trade-off", "no decision"]
+#: How a variant loses by itself (rule 1).
+Fault = Literal["fails", "overloaded", "restarted"]
+
+
+class _Conclusion(BaseModel):
+    """Base of conclusions: unknown keys are errors, as in records."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Key(_Conclusion):
+    """Criterion at a load: names an outcome among those of a pair."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    criterion: CriterionName
+    #: None where a criterion is about both loads: ``memory``, ``probe``.
+    load: LoadName | None = None
+
+    def __str__(self) -> str:
+        """Writes it as assertions do: ``tail``, ``tail.full``."""
+        return f"{self.criterion}.full" if self.load == "full" and self.criterion != "capacity" else self.criterion
+
+
+class Outcome(_Conclusion):
+    """Outcome of one criterion: a variant beside the first one.
+
+    Values and ratio are of the blocks in which neither of the two failed. ``ratio`` is ``of`` over ``over``. The unit
+    of the values: OK answers a second (``capacity``), seconds (``median``, ``tail``), CPU seconds per 1,000 OK answers
+    (``cpu``), bytes (``memory``), seconds of the longest probe (``probe``, which has no ratio).
+    """
+
+    key: Key
+    of: str
+    over: str
+    #: None: the criterion has no outcome here, for the reason.
+    judgement: Judgement | None
+    #: Why there is no outcome, or one without regard to the interval: a clause that completes "no outcome: …".
+    reason: str | None = None
+    #: Of ``tail``.
+    percentile: Percentile | None = None
+    #: Means over the blocks; None where they were not measured.
+    base_value: float | None = None
+    value: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    #: Two-sided level of the interval; None where there is none.
+    level: float | None = None
+    #: Differences up to this share are too small to matter: from 1/(1+margin) to 1+margin. 0 of ``probe``.
+    margin: float
+    better: Literal["higher", "lower"]
+    #: Whether the run ends when this is settled (among others).
+    is_claim: bool = False
+    #: Interval of a single block: by the prior alone.
+    is_provisional: bool = False
+    #: Whether the true ratio may be further from 1: the better variant was limited by the load alone.
+    is_lower_bound: bool = False
+    #: Variants that fail, where the judgement is ``fails``.
+    fails: list[str] = []
+    #: Log ratio of each block in which neither failed, in block order; their standard deviation as the interval has it
+    #: (moderated, at least the floor), and its degrees of freedom.
+    log_ratios: list[float] = []
+    sd: float | None = None
+    df: float | None = None
+    #: Blocks of a new run, fixed before its start, that would probably settle it; None where it is settled or unknown.
+    blocks_needed: int | None = None
+
+
+class Decision(_Conclusion):
+    """Decision for one pair of variants, by the first rule that holds (``vtlab.analysis.decision``)."""
+
+    of: str
+    over: str
+    advice: Advice
+    #: The number of the rule; None of *no decision*.
+    rule: Literal[1, 2, 3, 4] | None
+    #: Of rule 3: what to do at full load, where the advice is "no difference" at typical load.
+    at_full: Literal["turn it on", "leave it off", "trade-off"] | None = None
+    #: Claims are undecided: "Probably …".
+    is_probable: bool = False
+    #: Of rule 1: the variant that loses, and how.
+    loser: str | None = None
+    fault: Fault | None = None
+    #: What decided, the largest effect first: for the advice, and of a trade-off against it.
+    because: list[Key] = []
+    against: list[Key] = []
+    #: ``cpu`` and ``memory`` where they differ.
+    beside: list[Key] = []
+    #: Claims without a settled outcome.
+    undecided: list[Key] = []
+    #: What the variants answer differently, in clauses: shares of errors, of answer shapes.
+    differences: list[str] = []
+    #: Of *no decision*: what is missing, a clause.
+    missing: str | None = None
+
+
+class ProbeResult(_Conclusion):
+    """Probes of a variant under one load, over the blocks that count."""
+
+    sent: int
+    over_second: int
+    unanswered: int
+    #: Seconds; None where none was sent.
+    longest: float | None
+    #: Whether a kubelet would restart it, if this load lasted; None without a real liveness endpoint.
+    restarts: Literal["yes", "no", "at risk"] | None
+    #: Blocks in whose every window at least 90 % of the probes took over 1 s.
+    restarting_blocks: int
