@@ -59,11 +59,11 @@ def decided(analysis: Analysis) -> RunEnd:
 # --- levels ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("comparisons", [1, 2, 5, 20])
-def test_all_looks_together_spend_the_level(comparisons: int) -> None:
+@pytest.mark.parametrize("claims", [1, 2, 5, 20])
+def test_all_looks_together_spend_the_level(claims: int) -> None:
     least = levels.smallest(400_000, seed=7)
-    share = stopping_rule.ALPHA / comparisons
-    spent = float(np.mean(least <= stopping_rule.level_factor(comparisons) / comparisons))
+    share = stopping_rule.ALPHA / claims
+    spent = float(np.mean(least <= stopping_rule.level_factor(claims) / claims))
     # The factors are calibrated with other random numbers, and rounded down by up to 1 %.
     assert share - 0.01 * share - error(share, least.size) <= spent <= share + error(share, least.size)
 
@@ -75,13 +75,17 @@ def test_the_nominal_levels_add_up_to_the_level() -> None:
 
 
 @given(st.integers(1, 60))
-def test_more_comparisons_have_less_each(comparisons: int) -> None:
-    fewer, more = stopping_rule.sequential_rule(comparisons), stopping_rule.sequential_rule(comparisons + 1)
+def test_more_claims_have_less_each(claims: int) -> None:
+    fewer, more = stopping_rule.sequential_rule(claims), stopping_rule.sequential_rule(claims + 1)
     assert all(a > b for a, b in zip(fewer.levels, more.levels, strict=True))
     # Whatever the looks share: independent ones spend no more than the sum of their levels.
-    assert math.fsum(stopping_rule.sequential_rule(21 + comparisons).levels) * (
-        21 + comparisons
-    ) <= stopping_rule.ALPHA * (1 + 1e-12)
+    assert math.fsum(stopping_rule.sequential_rule(21 + claims).levels) * (21 + claims) <= stopping_rule.ALPHA * (1 + 1e-12)
+
+
+@given(LOOKS, st.integers(1, 30), st.integers(1, 30))
+def test_what_is_read_once_has_the_level_of_as_many_claims(look: int, claims: int, others: int) -> None:
+    levels = [stopping_rule.level(stopping_rule.sequential_rule(m), look) for m in (claims, others)]
+    assert stopping_rule.level_among(levels[0], claims, others) == pytest.approx(levels[1])
 
 
 @given(st.integers(0, 12))
@@ -213,7 +217,7 @@ def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
     assert [r.reasons for r in a.verdict.rejected] == [["the run already has its 3 blocks"]] * 2
 
 
-def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:
+def test_several_claims_of_a_run_need_more_than_one_alone() -> None:
     logs = (0.105, 0.095, 0.1)
     assert decided(of_logs(*logs)).ended == "settled"
     among = of_logs(*logs, rule=stopping_rule.sequential_rule(5))

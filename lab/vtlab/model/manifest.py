@@ -36,9 +36,9 @@ class SequentialRule(Record):
     looks: list[int]
     #: Of each look, the two-sided level of its interval.
     levels: list[float]
-    #: Comparisons of the call that share the level of 5 %.
-    comparisons: int
-    #: The wanted half-width of the ratio's interval: 0.25 is 25 %.
+    #: Claims of the run that share the level of 5 % (``Outcome.is_claim``).
+    claims: int
+    #: The wanted half-width of the interval of ``capacity``: 0.25 is 25 %.
     precision: float
     #: Seconds that the run may take; None for any.
     within: float | None = None

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vtlab.analysis.criteria import decisions, outcomes, probes, reasons
-from vtlab.analysis.criteria.criterion import claims_of, criteria_of
-from vtlab.analysis.criteria.judged import Judged, Levels, Pair
-from vtlab.analysis.statistics import paired
+from vtlab.analysis.criteria.criterion import loads_of
+from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.model.outcome import Decision, Outcome
-from vtlab.model.run import Run
-from vtlab.model.verdict import RunEnd, VariantResult
+from vtlab.model.verdict import VariantResult
 
 
 @dataclass(frozen=True)
@@ -21,15 +19,6 @@ class Conclusions:
     outcomes: list[Outcome]
     decisions: list[Decision]
     variants: dict[str, VariantResult]
-
-
-def levels_of(run: Run, end: RunEnd | None) -> Levels:
-    """Computes the levels of the intervals of the look at which the run ended, or is; ``end`` is None where its number
-    of blocks was fixed."""
-    claims = max(1, claims_of(criteria_of(run.experiment, run.manifest), run.experiment))
-    beside = 4 * (len(run.experiment.variants) - 1)
-    whole = claims * end.level if end else 1 - paired.CONFIDENCE
-    return Levels(whole / claims, whole / beside)
 
 
 def judge(judged: Judged, results: Mapping[str, VariantResult]) -> Conclusions:
@@ -43,7 +32,7 @@ def judge(judged: Judged, results: Mapping[str, VariantResult]) -> Conclusions:
 
 def _with_typical(judged: Judged, result: VariantResult, variant: str) -> VariantResult:
     """Adds what typical load and the probes show of a variant."""
-    found = {load: probes.result(judged, load, variant) for load in probes.loads(judged)}
+    found = {load: probes.result(judged, load, variant) for load in loads_of(judged.experiment)}
     return result.model_copy(
         update={
             "overloaded_blocks": reasons.overloaded_blocks(judged, variant),

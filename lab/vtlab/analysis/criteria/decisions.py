@@ -16,7 +16,6 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from vtlab.analysis.comparisons import fails_under_load
 from vtlab.analysis.criteria import reasons
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.validity import failing
@@ -91,7 +90,7 @@ def _by_fault(judged: Judged, pair: Pair, variants: dict[str, VariantResult]) ->
     }
     for fault, by_name in counts.items():
         for loser, other in (pair.names, pair.names[::-1]):
-            if fails_under_load(by_name[loser], n) and not by_name[other]:
+            if failing.fails_under_load(by_name[loser], n) and not by_name[other]:
                 advice = "turn it on" if loser == pair.over else "leave it off"
                 return Decision(of=pair.of, over=pair.over, advice=advice, rule=1, loser=loser, fault=fault)
     return None

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis.comparisons import fails_under_load
 from vtlab.analysis.criteria import reasons
-from vtlab.analysis.criteria.criterion import windows
+from vtlab.analysis.criteria.criterion import loads_of, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
-from vtlab.model.load import NONE
+from vtlab.analysis.validity import failing
 from vtlab.model.outcome import Judgement, Key, LoadName, Outcome, ProbeResult
 from vtlab.model.records import Block, Probe
 
 #: Share of slow probes in a window from which on three in a row fail, and below which none do.
 RESTARTED, HEALTHY = 0.90, 0.05
 _KEY = Key(criterion="probe")
-
-
-def loads(judged: Judged) -> list[LoadName]:
-    """Lists the loads of a run."""
-    full: list[LoadName] = ["full"] if judged.experiment.load_.full != NONE else []
-    has_typical = judged.experiment.typical_beside is not None or not full
-    return [*full, *(["typical"] if has_typical else [])]  # type: ignore[list-item]
 
 
 def _probes(block: Block, judged: Judged, load: LoadName, variant: str) -> list[Probe]:
@@ -56,14 +48,14 @@ def _restarting(by_block: Sequence[Sequence[Probe]]) -> int:
 def _restarts(by_block: Sequence[Sequence[Probe]]) -> str:
     measured = [probes for probes in by_block if probes]
     restarting = _restarting(measured)
-    if fails_under_load(restarting, len(measured)):
+    if failing.fails_under_load(restarting, len(measured)):
         return "yes"
     return "no" if all(_slow(p) < HEALTHY for probes in measured for p in probes) else "at risk"
 
 
 def outcome(judged: Judged, pair: Pair) -> Outcome:
     """Judges the probes of a pair over both loads: a restart or none."""
-    by_variant = {v: [r for load in loads(judged) if (r := result(judged, load, v))] for v in pair.names}
+    by_variant = {v: [r for load in loads_of(judged.experiment) if (r := result(judged, load, v))] for v in pair.names}
     longest = {v: max((r.longest for r in found if r.longest), default=None) for v, found in by_variant.items()}
     verdict, reason = _judged(judged, pair, by_variant)
     return Outcome(

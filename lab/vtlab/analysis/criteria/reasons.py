@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vtlab.analysis.comparisons import fails_under_load
 from vtlab.analysis.criteria.criterion import Criterion, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.laws.phases import mean_level
@@ -46,7 +45,7 @@ def _failing(judged: Judged, pair: Pair) -> Reason | None:
     n = len(judged.blocks)
     failed = [failing.failed(block, judged.experiment) for block in judged.blocks]
     counts = {name: sum(name in names for names in failed) for name in pair.names}
-    fails = tuple(name for name, count in counts.items() if fails_under_load(count, n))
+    fails = tuple(name for name, count in counts.items() if failing.fails_under_load(count, n))
     in_words = " and ".join(f"{name} failed {in_blocks(count, n)}" for name, count in counts.items() if count)
     if fails:
         return Reason(in_words, "fails", fails)
@@ -65,7 +64,7 @@ def overloaded_blocks(judged: Judged, variant: str) -> int:
 
 def is_overloaded(judged: Judged, variant: str) -> bool:
     """Tells whether typical load overloads a variant: in at least two blocks and more than half of them."""
-    return fails_under_load(overloaded_blocks(judged, variant), len(judged.blocks))
+    return failing.fails_under_load(overloaded_blocks(judged, variant), len(judged.blocks))
 
 
 def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
@@ -88,6 +87,8 @@ def _overload(judged: Judged, pair: Pair) -> Reason | None:
     counts = {name: overloaded_blocks(judged, name) for name in pair.names}
     in_words = " and ".join(f"{name} was overloaded {in_blocks(c, n)}" for name, c in counts.items() if c)
     over, of = (is_overloaded(judged, name) for name in pair.names)
+    if over and of:
+        return Reason(in_words)
     if over and not counts[pair.of]:
         return Reason(in_words, "better")
     if of and not counts[pair.over]:

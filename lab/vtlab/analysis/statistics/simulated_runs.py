@@ -92,7 +92,7 @@ def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) 
 
 def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Result:
     """Simulates runs with a true ``ratio`` of throughputs."""
-    random = np.random.default_rng([SEED, rule.comparisons, round(1000 * ratio), round(100_000 * noise.sd)])
+    random = np.random.default_rng([SEED, rule.claims, round(1000 * ratio), round(100_000 * noise.sd)])
     most = rule.looks[-1]
     parts = [
         ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule) for size in simulation.chunks(runs)

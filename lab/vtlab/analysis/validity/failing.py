@@ -35,6 +35,11 @@ def failed(block: Block, experiment: Experiment) -> set[str]:
     return {failure.variant for failure in failures(block, experiment)}
 
 
+def fails_under_load(failed: int, blocks: int) -> bool:
+    """Tells whether a variant fails under the load, by the number of blocks in which it failed."""
+    return failed >= 2 and 2 * failed > blocks
+
+
 def _enough_cycles(block: Block, experiment: Experiment) -> list[WarmUp]:
     warm_ups = [warm_up_of(block, experiment, variant) for variant in experiment.variants]
     return [w for w in warm_ups if len(w.judged) >= w.least]
