@@ -79,7 +79,9 @@ def test_more_claims_have_less_each(claims: int) -> None:
     fewer, more = stopping_rule.sequential_rule(claims), stopping_rule.sequential_rule(claims + 1)
     assert all(a > b for a, b in zip(fewer.levels, more.levels, strict=True))
     # Whatever the looks share: independent ones spend no more than the sum of their levels.
-    assert math.fsum(stopping_rule.sequential_rule(21 + claims).levels) * (21 + claims) <= stopping_rule.ALPHA * (1 + 1e-12)
+    assert math.fsum(stopping_rule.sequential_rule(21 + claims).levels) * (21 + claims) <= stopping_rule.ALPHA * (
+        1 + 1e-12
+    )
 
 
 @given(LOOKS, st.integers(1, 30), st.integers(1, 30))

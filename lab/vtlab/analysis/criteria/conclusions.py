@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vtlab.analysis import comparable
 from vtlab.analysis.criteria import decisions, outcomes, probes, reasons
 from vtlab.analysis.criteria.criterion import loads_of
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.model.outcome import Decision, Outcome
 from vtlab.model.verdict import VariantResult
+
+LOAD_ALONE = "the load alone limits both"
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,23 @@ def judge(judged: Judged, results: Mapping[str, VariantResult]) -> Conclusions:
     """Judges the criteria of each pair, and decides."""
     over, *others = judged.experiment.variants
     variants = {name: _with_typical(judged, result, name) for name, result in results.items()}
-    found = outcomes.all_outcomes(judged)
+    found = [_bounded_by_load(outcome, variants) for outcome in outcomes.all_outcomes(judged)]
     decided = [decisions.decide(judged, Pair(of, over), [o for o in found if o.of == of], variants) for of in others]
     return Conclusions(found, decided, variants)
+
+
+def _bounded_by_load(outcome: Outcome, variants: Mapping[str, VariantResult]) -> Outcome:
+    """Marks ``capacity`` as a lower bound where the load alone limits the better variant, and judges it the same where
+    the load alone limits both: neither was shown to serve less, unless the interval lies beyond the margin."""
+    ratio = outcome.ratio
+    if outcome.key.criterion != "capacity" or ratio is None or outcome.judgement in (None, "fails"):
+        return outcome
+    keep_up = {name: comparable.keeps_up(variants[name]) for name in (outcome.of, outcome.over)}
+    if all(keep_up.values()):
+        changes = {"judgement": "same", "reason": LOAD_ALONE} if outcome.judgement == "undecided" else {}
+        return outcome.model_copy(update={"is_lower_bound": True, **changes})
+    better = outcome.of if ratio > 1 else outcome.over
+    return outcome.model_copy(update={"is_lower_bound": outcome.judgement != "same" and keep_up[better]})
 
 
 def _with_typical(judged: Judged, result: VariantResult, variant: str) -> VariantResult:

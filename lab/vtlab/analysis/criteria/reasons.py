@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vtlab.analysis.criteria.criterion import Criterion, windows
+from vtlab.analysis import comparable
+from vtlab.analysis.criteria import floors
+from vtlab.analysis.criteria.criterion import Criterion, loads_of, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
-from vtlab.analysis.laws.phases import mean_level
+from vtlab.analysis.laws.phases import mean_level, ratio
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.outcome import Judgement
 from vtlab.model.records import Block, typical_trials
@@ -16,6 +18,8 @@ NOT_MEASURED = "it was not measured"
 ONE_BLOCK = "one block gives a provisional interval only"
 #: Share of its CPU limit below which a variant's CPU is not judged.
 LEAST_CPU = 0.10
+#: Factor that the interval of a window's percentile may span.
+MOST_SPAN = 1.5
 
 
 @dataclass(frozen=True)
@@ -31,20 +35,23 @@ def against(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     """Explains why the interval of a criterion does not judge a pair; None where it does."""
     if not judged.blocks:
         return Reason("no block counts")
-    if reason := _failing(judged, pair):
+    if reason := failing_reason(judged, pair):
         return reason
-    name = criterion.key.criterion
-    if name in ("median", "tail"):
-        return _latency(judged, criterion, pair)
-    return _idle_cpu(judged, pair) if name == "cpu" else None
+    match criterion.key.criterion:
+        case "median" | "tail":
+            return _latency(judged, criterion, pair)
+        case "cpu":
+            return _idle_cpu(judged, pair)
+        case "memory":
+            return _unequal_capacity(judged, pair)
+    return None
 
 
-def _failing(judged: Judged, pair: Pair) -> Reason | None:
+def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
     """Explains what a variant's failing decides: a variant that failed in fewer blocks than it needs to fail leaves
     all undecided."""
     n = len(judged.blocks)
-    failed = [failing.failed(block, judged.experiment) for block in judged.blocks]
-    counts = {name: sum(name in names for names in failed) for name in pair.names}
+    counts = {name: judged.failed_blocks(name) for name in pair.names}
     fails = tuple(name for name, count in counts.items() if failing.fails_under_load(count, n))
     in_words = " and ".join(f"{name} failed {in_blocks(count, n)}" for name, count in counts.items() if count)
     if fails:
@@ -73,10 +80,12 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     if criterion.key.criterion == "tail" and criterion.percentile is None:
         return Reason("the windows have too few answers for a p90")
     trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]
-    of_pair = [t for t in trials if t.variant in pair.names]
-    if any(not t.latency.count and t.ok for t in of_pair):
+    trials_of_pair = [t for t in trials if t.variant in pair.names]
+    if any(not t.latency.count and t.ok for t in trials_of_pair):
         return Reason("latency is not steady within a window")
-    if any(littles_law.missing_users(t, judged.experiment) is not None for t in of_pair if t.phase == "measure"):
+    if floors.widest_span(trials_of_pair, criterion) > MOST_SPAN:
+        return Reason("too few answers lie beyond it: the interval of a window's percentile is too wide")
+    if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):
         return Reason("the answers do not account for all users")
     return None
 
@@ -94,6 +103,17 @@ def _overload(judged: Judged, pair: Pair) -> Reason | None:
     if of and not counts[pair.over]:
         return Reason(in_words, "worse")
     return Reason(in_words, "undecided") if in_words else None
+
+
+def _unequal_capacity(judged: Judged, pair: Pair) -> Reason | None:
+    """Explains that a variant served more: more requests were in its heap."""
+    if "full" not in loads_of(judged.experiment):
+        return None
+    trials = [t for b in pair.sound_blocks(judged) for t in b.trials]
+    over, of = (ratio((t.throughput, 1) for t in trials if t.variant == name) for name in pair.names)
+    if over is None or of is None or comparable.agree_within_margin(over, of):
+        return None
+    return Reason("the capacities differ by more than their margin")
 
 
 def _idle_cpu(judged: Judged, pair: Pair) -> Reason | None:
