@@ -104,9 +104,7 @@ class Aim:
     precision: float = math.inf
 
 
-def chance(
-    rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | float, aim: Aim | None = None
-) -> Array:
+def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | float, aim: Aim | None = None) -> Array:
     """Computes the probability that the interval of the last look settles a claim, after 2 <= ``blocks`` < the last
     look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element by element. ``aim``:
     that of ``capacity``, where none is given.
