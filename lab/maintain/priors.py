@@ -5,8 +5,8 @@ blocks. A run replaces an earlier one of the same name. Then ``make generate`` f
 prints the standard deviations, and the fit.
 
 The fit [1]: with s² of d degrees of freedom for each series, e = log s² - ψ(d/2) + log(d/2). Their variance is the mean
-of ψ'(d/2) plus ψ'(d₀/2), which gives d₀. s₀ is the 80th percentile of the standard deviations, larger than [1] has it: a
-prior that is too narrow claims what does not hold, one that is too wide costs blocks.
+of ψ'(d/2) plus ψ'(d₀/2), which gives d₀. s₀ is the 80th percentile of the standard deviations, larger than [1] has it:
+a prior that is too narrow claims what does not hold, one that is too wide costs blocks.
 
 Sources
     [1] G. Smyth: Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray

@@ -21,6 +21,8 @@ from vtlab.model.records import Answers
 
 #: Share of the answers at or below each percentile.
 SHARES: dict[Percentile | str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+#: Factor that the 95 % interval of a window's percentile may span: of one between two modes it is far more.
+MOST_SPAN = 1.5
 #: Standard deviations on each side of a 95 % interval.
 _TWO_SIDED = 1.96
 
