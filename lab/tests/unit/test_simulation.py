@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.cli_call import call
-from vtlab.analysis.statistics import paired, simulated_runs, simulation
+from vtlab.analysis.statistics import paired, simulated_percentiles, simulated_priors, simulated_runs, simulation
 from vtlab.analysis.statistics.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate, simulate_reports
 
 RUNS = 10_000
@@ -135,4 +135,5 @@ def test_the_tables_are_the_same_each_time() -> None:
 
 def test_the_command_prints_the_tables() -> None:
     done = call("lab", "simulate", "--runs", "5", "--sd", "0.04")
-    assert done.out.splitlines() == [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]
+    of_ratios = [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]
+    assert done.out.splitlines() == [*of_ratios, *simulated_priors.tables(5), *simulated_percentiles.tables(5)]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis.statistics import paired, simulation, stopping_rule
+from vtlab.analysis.statistics import moderated, paired, simulation, stopping_rule
+from vtlab.analysis.statistics.moderated import Goal, Prior, Seen
 from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
 from vtlab.analysis.statistics.simulation import EDGE, KINDS, RATIOS, SEED, Noise
 from vtlab.model.manifest import SequentialRule
@@ -57,7 +58,7 @@ class Result:
     width: float
 
 
-def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) -> Ends:
+def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule, prior: Prior | None = None) -> Ends:
     """Simulates the ends of runs with these counts; each array has runs x blocks up to the last look x trials."""
     logs, resolutions = paired.log_ratio(counts, base_counts), paired.resolution(counts, base_counts)
     runs = len(logs)
@@ -70,15 +71,17 @@ def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) 
         width=np.zeros(runs),
     )
     for look in rule.looks:
-        confidence = 1 - stopping_rule.level(rule, look)
-        t = paired.paired_t(logs[running, :look], paired.floor(resolutions[running, :look]), confidence=confidence)
+        seen, floor = logs[running, :look], paired.floor(resolutions[running, :look])
+        t = moderated.intervals(seen, prior, floor, stopping_rule.level(rule, look))
         half = (t.high - t.low) / 2
         low, high = np.exp(t.low), np.exp(t.high)
         position = paired.position(low, high)
         settled = (position != ACROSS) & stopping_rule.is_precise(low, high, rule.precision)
         futile = np.zeros(len(running), dtype=np.bool_)
         if stopping_rule.FUTILE_FROM <= look < rule.looks[-1]:
-            futile = ~settled & (stopping_rule.chance(rule, look, t.mean, t.sd) < stopping_rule.FUTILE)
+            told = Seen(look, t.mean, np.std(seen, axis=-1, ddof=1), prior, floor)
+            goal = Goal(rule.looks[-1], rule.levels[-1], precision=rule.precision)
+            futile = ~settled & (moderated.chance(told, goal) < stopping_rule.FUTILE)
         ended = settled | futile | (look == rule.looks[-1])
         now = running[ended]
         result.blocks[now] = look
@@ -90,12 +93,13 @@ def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) 
     return result
 
 
-def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Result:
+def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule, prior: Prior | None = None) -> Result:
     """Simulates runs with a true ``ratio`` of throughputs."""
     random = np.random.default_rng([SEED, rule.claims, round(1000 * ratio), round(100_000 * noise.sd)])
     most = rule.looks[-1]
     parts = [
-        ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule) for size in simulation.chunks(runs)
+        ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule, prior)
+        for size in simulation.chunks(runs)
     ]
     position = np.concatenate([part.position for part in parts])
     share = {place: float(np.mean(position == place)) for place in (ABOVE, BELOW, INSIDE, ACROSS)}
