@@ -21,12 +21,11 @@ from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
 from vtlab.planning import light_load, planned_runs, typical_load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
-from vtlab.report.words import hints
 from vtlab.runs import measure, store
 from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
-from vtlab.runs.report import describe_noise, refuse_invalid, report_runs
+from vtlab.runs.report import describe_noise, refuse_invalid
 from vtlab.services.companions import database, mariadb
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -237,18 +236,3 @@ def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_p
         refuse_invalid(tmp_path, [analysis])
     (fine,) = verdict.analyse_all([run])
     refuse_invalid(tmp_path, [fine])
-
-
-@pytest.mark.parametrize(("target", "is_said"), [("local", True), ("kubernetes", False)])
-def test_an_inconclusive_run_ends_with_the_command_that_settles_it(
-    target: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hints, "settling_command", lambda _, file: f"vtlab run {file} --blocks 9")
-    run = recorded.run(blocks=2)
-    store.create(tmp_path, run.manifest.model_copy(update={"target": target}))
-    for block in run.blocks:
-        store.append_block(tmp_path, block)
-    printed = io.StringIO()
-    report_runs(tmp_path, Console(file=printed, width=400))
-    line = f"to settle {run.name}: vtlab run {tmp_path / 'experiment.json'} --blocks 9"
-    assert (line in printed.getvalue()) == is_said
