@@ -39,6 +39,12 @@ def test_an_overloaded_variant_misses_it() -> None:
     assert "at 29.3/s met by virtual (200 ms), missed by platform (overloaded)" in text
 
 
+def test_a_variant_that_fails_misses_it() -> None:
+    base = recorded.changed(BASE, {}, virtual={"failed_blocks": BASE.verdict.n})
+    text = str(objective.sentence(wanted("p50=300ms", base)))
+    assert "at 29.3/s met by platform (201 ms), missed by virtual (fails)" in text
+
+
 def test_it_changes_no_outcome() -> None:
     plain = concluded(outcome("tail", 0.3))
     assert wanted("p95=1ms", plain).verdict == plain.verdict

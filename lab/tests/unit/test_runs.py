@@ -16,7 +16,7 @@ from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.measuring.progress import Progress, minutes
-from vtlab.model import units
+from vtlab.model import objective, units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
 from vtlab.planning import light_load, planned_runs, typical_load
@@ -167,11 +167,12 @@ def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tm
     assert not (tmp_path / "results").exists()
 
 
-def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
+def test_a_resumed_run_still_owes_its_assertions_and_its_objective(tmp_path: Path) -> None:
     demand = "capacity(virtual/platform) >= 99"
-    options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
+    slo = objective.parse("p99=200ms")
+    options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand], slo=slo)
     folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
-    assert store.read(folder).manifest.asserts == [demand]
+    assert (store.read(folder).manifest.asserts, store.read(folder).manifest.slo) == ([demand], slo)
     # Nothing is left to measure: a resumed run is reported, then checked.
     for block in recorded.run(blocks=1).blocks:
         store.append_block(folder, block)

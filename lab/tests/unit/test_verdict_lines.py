@@ -17,6 +17,7 @@ from vtlab.model.outcome import Decision, Outcome, ProbeResult
 from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside
+from vtlab.report.words import outcome_rows
 from vtlab.report.words.turning_it_on import turning_it_on
 from vtlab.report.words.verdict_lines import verdict_lines
 
@@ -198,6 +199,16 @@ def test_answers_that_differ_are_told_with_the_advice() -> None:
     assert lines.next == "Find out first why they answer differently"
 
 
+def test_what_no_run_would_settle_is_said() -> None:
+    unsettled = concluded(outcome("tail", 1.1, **WIDE))
+    assert verdict_lines(unsettled).next == (
+        "Judging by 6 blocks, this machine cannot settle it: a difference is too close to its margin, or blocks differ"
+        " too much"
+    )
+    probable = concluded(outcome("capacity", 1.5), outcome("tail", 1.1, **WIDE))
+    assert str(verdict_lines(probable).next).startswith("Set spring.threads.virtual.enabled: true")
+
+
 def test_a_larger_pool_is_not_advised_where_what_holds_it_is_slow() -> None:
     slow = Bottleneck(
         resource="lock",
@@ -233,6 +244,11 @@ def test_one_block_asks_for_more_time() -> None:
     lines = verdict_lines(recorded.analysed(run))
     assert lines.verdict == "No decision: one block gives a provisional interval only"
     assert lines.next == f"Give it more time: {CALL} --max-time 5m"
+
+
+def test_a_single_block_by_number_asks_for_a_run_that_ends_by_itself() -> None:
+    lines = verdict_lines(recorded.analysed(recorded.run(blocks=1, command=f"{CALL} --blocks=1 --users 20")))
+    assert lines.next == f"Measure until it is settled: {CALL} --users 20"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +289,32 @@ def test_after_turning_it_on_other_meters_count() -> None:
     assert either.lines[0] == "If you set spring.threads.virtual.enabled: true in application.yaml:"
     assert turning_it_on(concluded(outcome("tail.full", 2.3))) is None
     assert turning_it_on(concluded()) is None
+
+
+def test_reasons_without_outcome_name_the_load_where_the_other_has_one() -> None:
+    reason = {"judgement": None, "reason": "latency is not steady within a window"}
+    at_full = [outcome(name).model_copy(update=reason) for name in ("median.full", "tail.full")]
+    idle = outcome("cpu").model_copy(update={"judgement": None, "reason": "platform uses less than 10 %"})
+    assert outcome_rows.reasons(concluded(*at_full, idle)) == [
+        "No outcome of median and tail at 20 users: latency is not steady within a window",
+        "No outcome of cpu: platform uses less than 10 %",
+    ]
+    assert outcome_rows.margins(concluded(idle)) == (
+        "Too small to matter: differences up to 5 % (capacity, cpu), 20 % (median, tail) and 10 % (memory)"
+    )
+
+
+def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
+    analysis = recorded.changed(BASE, {}, virtual={"error_ratio": 0.031})
+    row = outcome_rows.errors_row(analysis)
+    assert row is not None
+    assert (row.criterion, row.load, row.base_value, row.value, row.note) == ("errors", "20 users", "0 %", "3.1 %", "")
+    for block in analysis.accepted:
+        for trial in block.trials:
+            trial.server["resident"] = 300 * 2.0**20 + (50 * 2.0**20 if trial.position > 2 else 0.0)
+    grown = outcome_rows.errors_row(analysis)
+    assert grown is not None
+    assert grown.note == "memory grew by 50.0 MiB and 50.0 MiB"
 
 
 def test_outcomes_of_the_support_have_the_keys_of_a_run() -> None:

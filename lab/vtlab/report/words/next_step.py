@@ -34,7 +34,7 @@ def sentence(analysis: Analysis) -> str | None:
         return _WARMER
     if decision.differences:
         return "Find out first why they answer differently"
-    if decision.advice == "turn it on" and decision.is_probable:
+    if decision.advice == "turn it on" and decision.is_probable and _needed_blocks(pair):
         return _more_blocks(pair)
     if decision.advice == "turn it on" or decision.at_full == "turn it on":
         return _switch(pair)
@@ -70,7 +70,7 @@ def _towards_a_decision(pair: Pair) -> str:
     if any(result.failed_blocks for result in results):
         return "Measure more blocks: a variant fails if it failed in at least two of them and in more than half"
     if all(result.overloaded_blocks for result in results):
-        return _step("Lower the rate until one of them keeps up", None)
+        return "Lower the rate (--rate) until one of them keeps up"
     if analysis.verdict.n < 2:
         return _longer(analysis)
     return _more_blocks(pair)
@@ -79,7 +79,9 @@ def _towards_a_decision(pair: Pair) -> str:
 def _longer(analysis: Analysis) -> str:
     """Says how much more time lets the run decide."""
     end = analysis.verdict.end
-    if end is None or end.within is None:
+    if end is None:
+        return _step("Measure until it is settled", calls.until_settled(analysis))
+    if end.within is None:
         return "Measure at least two blocks, better six"
     seconds = hints.seconds_of(analysis, _MORE_BLOCKS) or 2 * end.within
     minutes = math.ceil(max(seconds, 2 * end.within) / 60)
@@ -89,17 +91,21 @@ def _longer(analysis: Analysis) -> str:
 
 def _more_blocks(pair: Pair) -> str:
     """Says how many blocks would settle what is undecided, and how long they take; or that they cannot."""
-    analysis = pair.analysis
-    undecided = [pair.outcome(key) for key in pair.decision.undecided]
-    needed = [o.blocks_needed for o in undecided]
-    blocks = max((n for n in needed if n is not None), default=None)
-    if blocks is None or None in needed:
+    analysis, blocks = pair.analysis, _needed_blocks(pair)
+    if blocks is None:
         counted = f"Judging by {analysis.verdict.n} blocks, this machine cannot settle it"
         return f"{counted}: a difference is too close to its margin, or blocks differ too much"
     seconds = hints.seconds_of(analysis, blocks)
     takes = f", in about {hints.time_in_words(seconds)}" if seconds else ""
     command = calls.again(analysis, {**calls.same_load(analysis), "--blocks": str(blocks)})
     return _step(f"{blocks} blocks would probably settle it{takes}", command or f"--blocks {blocks}")
+
+
+def _needed_blocks(pair: Pair) -> int | None:
+    """Returns the blocks that would settle all that is undecided; None where that is not known of one."""
+    needed = [pair.outcome(key).blocks_needed for key in pair.decision.undecided]
+    known = [blocks for blocks in needed if blocks is not None]
+    return max(known) if known and len(known) == len(needed) else None
 
 
 def _switch(pair: Pair) -> str:

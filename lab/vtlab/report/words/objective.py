@@ -37,8 +37,11 @@ def _at(analysis: Analysis, objective: Objective, load: LoadName) -> str:
     """Says it of one load: ``at 29.3/s met by platform (38.0 ms) and virtual (10.0 ms)``."""
     met, missed, unknown = [], [], []
     for name in analysis.run.experiment.variants:
-        if load == "typical" and analysis.verdict.variants[name].overloaded_blocks:
+        result = analysis.verdict.variants[name]
+        if load == "typical" and result.overloaded_blocks:
             missed.append(f"{name} (overloaded)")
+        elif result.failed_blocks == analysis.verdict.n:
+            missed.append(f"{name} (fails)")
         elif (value := _value(analysis, objective, load, name)) is None:
             unknown.append(name)
         elif value <= objective.seconds:

@@ -117,17 +117,18 @@ def reasons(analysis: Analysis) -> list[str]:
             start = "No outcome of" if judgement is None else "Undecided"
             by_reason.setdefault((start, row.outcome.reason), []).append(row)
     loads = Counter(outcome.key.criterion for outcome in analysis.verdict.outcomes)
-    return [f"{start} {figures.listed(_names(found, loads))}: {reason}" for (start, reason), found in by_reason.items()]
+    return [f"{start} {', '.join(_names(found, loads))}: {reason}" for (start, reason), found in by_reason.items()]
 
 
 def _names(found: Sequence[OutcomeRow], loads: Mapping[CriterionName, int]) -> list[str]:
-    """Names criteria, with the load of one that has another reason, or none, at the other load."""
+    """Names criteria, with the load of those that have another reason, or none, at the other load."""
     here = Counter(row.outcome.key.criterion for row in found)
-    names = []
+    by_load: dict[str, list[str]] = {}
     for row in found:
         criterion = row.outcome.key.criterion
-        names.append(criterion if here[criterion] == loads[criterion] else f"{criterion} at {row.load}")
-    return list(dict.fromkeys(names))
+        is_everywhere = here[criterion] == loads[criterion]
+        by_load.setdefault("" if is_everywhere else f" at {row.load}", []).append(criterion)
+    return [figures.listed(list(dict.fromkeys(names))) + at for at, names in by_load.items()]
 
 
 def margins(analysis: Analysis) -> str:
