@@ -69,9 +69,13 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
     found = moderated.interval(logs, priors.prior(criterion.key), floor, level)
     low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
     is_single = len(logs) < 2
+    judged_as = None if is_single else judgement(low, high, plain)
+    needed = None
+    if judged_as == "undecided":
+        needed = paired.blocks_needed(len(logs), found.mean, found.sd, plain.margin, level / 2)
     return plain.model_copy(
         update={
-            "judgement": None if is_single else judgement(low, high, plain),
+            "judgement": judged_as,
             "reason": reasons.ONE_BLOCK if is_single else None,
             "ratio": math.exp(found.mean),
             "low": low,
@@ -81,6 +85,7 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
             "log_ratios": logs,
             "sd": found.sd,
             "df": found.df,
+            "blocks_needed": needed,
         }
     )
 
