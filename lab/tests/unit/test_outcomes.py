@@ -166,6 +166,16 @@ def test_a_margin_is_a_share_and_two_milliseconds_where_that_is_more() -> None:
     assert judged(fast)["median"].margin == pytest.approx(0.5)
 
 
+def test_an_undecided_outcome_says_how_many_blocks_would_probably_settle_it() -> None:
+    def scattered(t: Trial) -> Trial:
+        return slowed(1.1 + 0.04 * (t.begin % 3))(t)
+
+    found = judged(changed(RUN, scattered))["median"]
+    assert found.judgement == "undecided"
+    assert found.blocks_needed is None or found.blocks_needed > 3
+    assert judged(RUN)["capacity"].blocks_needed is None
+
+
 @pytest.mark.parametrize(("factor", "judgement"), [(1.1, "same"), (1.6, "worse"), (0.5, "better"), (1.2, "undecided")])
 def test_the_median_at_typical_load_is_judged_by_a_fifth(factor: float, judgement: str) -> None:
     assert judged(changed(RUN, slowed(factor)))["median"].judgement == judgement

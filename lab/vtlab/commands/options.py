@@ -118,7 +118,7 @@ Precision = Annotated[
     typer.Option(
         "--precision",
         metavar="SHARE",
-        help=f"Wanted precision of the ratio. [default: ±{stopping_rule.PRECISION:.0%}]",
+        help=f"Wanted precision of the capacity ratio. [default: ±{stopping_rule.PRECISION:.0%}]",
         rich_help_panel=STOP,
     ),
 ]
@@ -128,7 +128,7 @@ Blocks = Annotated[
         "--blocks",
         metavar="N",
         help=f"Measure exactly N blocks; fewer than {FULL_RUN} are a quick look."
-        f" [default: 2 to {stopping_rule.LOOKS[-1]}, until the verdict is settled]",
+        f" [default: 2 to {stopping_rule.LOOKS[-1]}, until the outcomes are settled]",
         rich_help_panel=STOP,
     ),
 ]

@@ -131,7 +131,7 @@ def run(
 ) -> None:
     """Measure experiments or vtlab.yaml, block by block.
 
-    Runs both variants, on this machine or in a cluster, until the verdict is settled.
+    Runs both variants, on this machine or in a cluster, until the outcomes are settled.
     """
     given = [options.variant_option(more), Option("--deployment", "service.deployment", deployment)]
     loaded = load(experiments, given)

@@ -22,12 +22,12 @@ def chance(rule: SequentialRule, claim: Outcome, blocks: int) -> float:
     return float(moderated.chance(_seen(claim), goal))
 
 
-def blocks_needed(claim: Outcome) -> int | None:
+def blocks_needed(claim: Outcome, level: float) -> int | None:
     """Computes how many blocks of a new run, fixed before its start, would probably settle a claim that is undecided by
-    its interval; None of any other, and where no number of blocks does."""
-    if claim.judgement != "undecided" or claim.reason or len(claim.log_ratios) < 2 or claim.level is None:
+    its interval; None of any other, and where no number of blocks does. ``level``: of that run, two-sided."""
+    if claim.judgement != "undecided" or claim.reason or len(claim.log_ratios) < 2:
         return None
-    return moderated.blocks_needed(_seen(claim), claim.level, claim.margin)
+    return moderated.blocks_needed(_seen(claim), level, claim.margin)
 
 
 def _seen(claim: Outcome) -> Seen:
