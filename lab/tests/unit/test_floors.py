@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import felt, recorded
 from vtlab.analysis.criteria import floors
-from vtlab.analysis.criteria.criterion import criteria_of
+from vtlab.analysis.criteria.criterion import Criterion, criteria_of
 from vtlab.analysis.criteria.judged import Pair
 from vtlab.model.records import Block
 from vtlab.model.run import Run
@@ -33,7 +33,7 @@ RUN = _run()
 
 
 @pytest.mark.parametrize("criterion", criteria_of(RUN.experiment, RUN.manifest), ids=lambda c: str(c.key))
-def test_no_interval_has_width_0(criterion: floors.Criterion) -> None:
+def test_no_interval_has_width_0(criterion: Criterion) -> None:
     assert floors.floor(RUN.experiment, criterion, RUN.blocks, PAIR) > 0
 
 
@@ -42,7 +42,11 @@ def test_memory_is_counted_in_pages() -> None:
     assert str(memory.key) == "memory"
     # Half a page of each of the two.
     assert floors.floor(RUN.experiment, memory, RUN.blocks, PAIR) == pytest.approx(2**0.5 * 2048 / 4e8)
-    [outcome] = [o for o in recorded.analysed(RUN).verdict.outcomes if str(o.key) == "memory"]
+
+
+def test_equal_values_in_all_blocks_have_an_interval() -> None:
+    [outcome] = [o for o in recorded.analysed(RUN).verdict.outcomes if str(o.key) == "cpu"]
+    assert outcome.log_ratios == [0.0, 0.0]
     assert outcome.low is not None
     assert outcome.high is not None
     assert outcome.low < 1 < outcome.high

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.support import felt, recorded
 from vtlab.analysis.criteria import conclusions, outcomes, priors
 from vtlab.analysis.criteria.criterion import count_claims
-from vtlab.analysis.statistics import stopping_rule
-from vtlab.analysis.statistics.moderated import Prior
+from vtlab.analysis.statistics import moderated, stopping_rule
+from vtlab.analysis.statistics.moderated import Goal, Prior, Seen
 from vtlab.model.outcome import Key, Outcome
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
@@ -324,7 +324,8 @@ def ended(run: Run, claims: int = 3, **changes: Any) -> tuple[str | None, int]:
     return end.ended, end.blocks
 
 
-def test_a_run_ends_when_all_its_claims_are_settled() -> None:
+def test_a_run_ends_when_all_its_claims_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priors, "prior", lambda _: Prior(0.01, 4.0))
     assert ended(RUN, precision=0.25)[0] == "settled"
     undecided = changed(RUN, slowed(1.2))
     assert ended(undecided, precision=0.25) == (None, 3), "the median is not"
@@ -344,7 +345,7 @@ def test_a_claim_without_an_outcome_keeps_no_run() -> None:
 
 def test_a_difference_that_settles_by_its_margin_has_its_chance_by_it() -> None:
     rule = stopping_rule.sequential_rule(3)
-    by_fifth = stopping_rule.chance(rule, 4, math.log(1.1), 0.03, stopping_rule.Aim(0.2))
-    by_twentieth = stopping_rule.chance(rule, 4, math.log(1.1), 0.03, stopping_rule.Aim(0.05))
+    seen = Seen(4, math.log(1.1), 0.03)
+    by_fifth, by_twentieth = (moderated.chance(seen, Goal(12, rule.levels[-1], margin)) for margin in (0.2, 0.05))
     assert by_fifth > 0.9
     assert by_twentieth < by_fifth

@@ -45,7 +45,7 @@ def test_on_the_edge_of_the_margin_each_verdict_is_as_rare_as_its_level(n: int) 
 
 
 def test_power_grows_with_the_blocks() -> None:
-    power = [simulate(n, 1.1, Noise(), 2000).faster for n in (3, 6, 12)]
+    power = [simulate(n, 1.1, Noise(), 2000).better for n in (3, 6, 12)]
     assert power == sorted(power)
     assert power[-1] > 0.95
 

@@ -102,7 +102,8 @@ def _by_df(df: Array, function: Callable[[Array], Array]) -> Array:
         return function(df)
     least, most = function(np.array([df.min(), df.max()]))
     is_least = (df == df.min()).reshape(df.shape + (1,) * np.ndim(least))
-    return np.where(is_least, least, most)
+    chosen: Array = np.where(is_least, least, most)
+    return chosen
 
 
 def interval(log_ratios: Sequence[float], prior: Prior | None, floor: float, level: float) -> Interval:
