@@ -171,8 +171,22 @@ def test_intervals_cover_the_truth_as_often_as_promised(kind: str, blocks: int, 
     assert found.coverage >= least - 3 * math.sqrt(least * (1 - least) / 20_000)
 
 
+@pytest.mark.parametrize("prior", [simulated_priors.PRIOR, None])
 @pytest.mark.parametrize("claims", simulated_priors.CLAIMS)
-def test_runs_with_several_claims_are_wrong_in_5_percent_at_most(claims: int) -> None:
+def test_runs_with_several_claims_are_wrong_in_5_percent_at_most(claims: int, prior: Prior | None) -> None:
     """At the deviation of the prior, where every true ratio is on the edge of its margin."""
-    wrong, _ = simulated_priors.wrong_runs(simulated_priors.KINDS["Gaussian"], 1.0, claims, 4000)
-    assert wrong <= 0.05
+    runs = 4000
+    wrong, _ = simulated_priors.wrong_runs(simulated_priors.KINDS["Gaussian"], 1.0, claims, runs, prior)
+    assert wrong <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_refuted_and_other_runs_have_the_intervals_of_each_alone() -> None:
+    """One call of the array functions has runs with the prior and runs without it."""
+    logs = np.array([[0.0, 0.01, 0.02], [0.0, 0.3, 0.6]])
+    prior = Prior(0.02, 4)
+    both = moderated.intervals(logs, prior, 0.0, 0.05)
+    assert both.df.tolist() == [6, 2]
+    for row, run in enumerate(logs):
+        alone = moderated.interval([float(x) for x in run], prior, 0.0, 0.05)
+        assert (float(both.low[row]), float(both.high[row])) == pytest.approx((alone.low, alone.high))
+    assert moderated.intervals(np.empty((0, 3)), prior, 0.0, 0.05).low.shape == (0,)

@@ -324,11 +324,11 @@ def ended(run: Run, claims: int = 3, **changes: Any) -> tuple[str | None, int]:
     return end.ended, end.blocks
 
 
-def test_a_run_ends_when_all_its_claims_are_settled() -> None:
-    # Of one claim: three blocks, and what counting allows, settle that much.
-    assert ended(RUN, 1, precision=0.25)[0] == "settled"
+def test_a_run_ends_when_all_its_claims_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priors, "prior", lambda _: Prior(0.01, 4.0))
+    assert ended(RUN, precision=0.25)[0] == "settled"
     undecided = changed(RUN, slowed(1.2))
-    assert ended(undecided, 1, precision=0.25) == (None, 3), "the median is not"
+    assert ended(undecided, precision=0.25) == (None, 3), "the median is not"
 
 
 def test_only_capacity_is_to_be_precise() -> None:
@@ -344,7 +344,8 @@ def test_a_claim_without_an_outcome_keeps_no_run() -> None:
 
 
 def test_a_difference_that_settles_by_its_margin_has_its_chance_by_it() -> None:
+    rule = stopping_rule.sequential_rule(3)
     seen = Seen(4, math.log(1.1), 0.03)
-    by_fifth, by_twentieth = (float(moderated.chance(seen, Goal(12, 0.0015, margin))) for margin in (0.2, 0.05))
+    by_fifth, by_twentieth = (moderated.chance(seen, Goal(12, rule.levels[-1], margin)) for margin in (0.2, 0.05))
     assert by_fifth > 0.9
     assert by_twentieth < by_fifth

@@ -9,25 +9,40 @@ import numpy as np
 
 from vtlab.analysis.criteria.criterion import Criterion, windows
 from vtlab.analysis.criteria.judged import Pair
+from vtlab.analysis.metrics import MICROSECOND, PAGE
 from vtlab.analysis.statistics import paired, percentiles
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 
 
 def floor(experiment: Experiment, criterion: Criterion, blocks: Sequence[Block], pair: Pair) -> float:
-    """Computes the least standard deviation of these blocks' log ratios; 0 where nothing is counted."""
+    """Computes the least standard deviation of these blocks' log ratios."""
     match criterion.key.criterion:
         case "capacity":
             found = [_of_counts(block, pair) for block in blocks]
         case "median" | "tail":
             found = [_of_percentiles(block, experiment, criterion, pair) for block in blocks]
+        case "cpu":
+            found = [_of_cpu(block, experiment, criterion, pair) for block in blocks]
         case _:
-            return 0.0
+            found = [_of_memory(block, experiment, criterion, pair) for block in blocks]
     return float(paired.floor(np.asarray(found)))
 
 
 def _of_counts(block: Block, pair: Pair) -> float:
     return float(paired.resolution(*([t.ok for t in block.trials if t.variant == name] for name in pair.names)))
+
+
+def _of_cpu(block: Block, experiment: Experiment, criterion: Criterion, pair: Pair) -> float:
+    """Computes the same of CPU seconds per 1,000 OK answers: the seconds are whole microseconds."""
+    ok = {v: sum(t.ok for t in windows(block, experiment, criterion.key) if t.variant == v) for v in pair.names}
+    values = ((criterion.value(block, experiment, v) or 0.0, ok[v]) for v in pair.names)
+    return float(paired.resolution(*([value / 1000 * count / MICROSECOND] for value, count in values)))
+
+
+def _of_memory(block: Block, experiment: Experiment, criterion: Criterion, pair: Pair) -> float:
+    """Computes the same of a resident set, which is whole pages."""
+    return float(paired.resolution(*([(criterion.value(block, experiment, v) or 0.0) / PAGE] for v in pair.names)))
 
 
 def _of_percentiles(block: Block, experiment: Experiment, criterion: Criterion, pair: Pair) -> float:

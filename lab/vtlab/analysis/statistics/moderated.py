@@ -14,7 +14,7 @@ Sources
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -86,8 +86,24 @@ def intervals(log_ratios: Array, prior: Prior | None, floor: Array | float, leve
     own = np.where(constant, 0.0, np.std(log_ratios, axis=-1, ddof=1)) if n > 1 else np.zeros(mean.shape)
     sd, df = moderate(own, n, prior)
     sd = np.maximum(sd, floor)
-    half = special.stdtrit(df, 1 - level / 2) * sd / math.sqrt(n)
+    half = _t(df, level) * sd / math.sqrt(n)
     return Intervals(mean, mean - half, mean + half, sd, df)
+
+
+def _t(df: Array, level: float) -> Array:
+    """Computes quantiles of t distributions for a two-sided level."""
+    return _by_df(df, lambda two: np.asarray(special.stdtrit(two, 1 - level / 2)))
+
+
+def _by_df(df: Array, function: Callable[[Array], Array]) -> Array:
+    """Applies a slow function to degrees of freedom, of which ``moderate`` returns at most two: with the prior, and
+    without it."""
+    if not df.size:
+        return function(df)
+    least, most = function(np.array([df.min(), df.max()]))
+    is_least = (df == df.min()).reshape(df.shape + (1,) * np.ndim(least))
+    chosen: Array = np.where(is_least, least, most)
+    return chosen
 
 
 def interval(log_ratios: Sequence[float], prior: Prior | None, floor: float, level: float) -> Interval:
@@ -145,7 +161,7 @@ def chance(seen: Seen, goal: Goal) -> Array:
     last_own = np.sqrt(((n - 1) * own[..., None, None] ** 2 + scatter) / (m - 1))
     last_sd, last_df = moderate(last_own, m, seen.prior)
     last_sd = np.maximum(last_sd, np.asarray(seen.floor)[..., None, None])
-    half = special.stdtrit(last_df, 1 - goal.level / 2) * last_sd / math.sqrt(m)
+    half = _t(last_df, goal.level) * last_sd / math.sqrt(m)
     error = np.maximum(true_sd[..., None] * math.sqrt(1 / n - 1 / m), 1e-12)
     settled = _settled(np.asarray(seen.mean, dtype=np.float64)[..., None, None], error, half, goal.margin)
     average: Array = np.mean(np.where(half <= math.log1p(goal.precision), settled, 0.0), axis=(-2, -1))
@@ -164,8 +180,8 @@ def _settled(mean: Array, error: Array, half: Array, margin: float) -> Array:
 
 def _chi_squares(freedom: Array, count: int) -> Array:
     """Computes quantiles of equal weight of chi-square distributions, along a new last axis."""
-    quantiles: Array = special.chdtri(freedom[..., None], (np.arange(count) + 0.5) / count)
-    return quantiles
+    shares = (np.arange(count) + 0.5) / count
+    return _by_df(freedom, lambda two: np.asarray(special.chdtri(two[..., None], shares)))
 
 
 def blocks_needed(seen: Seen, level: float, margin: float = MARGIN) -> int | None:
@@ -189,6 +205,6 @@ def _power(seen: Seen, blocks: int, level: float, margin: float) -> float:
     last_own = true_sd[..., None] * np.sqrt(_chi_squares(np.asarray(float(blocks - 1)), _SCATTERS) / (blocks - 1))
     last_sd, last_df = moderate(last_own, blocks, seen.prior)
     last_sd = np.maximum(last_sd, seen.floor)
-    half = special.stdtrit(last_df, 1 - level / 2) * last_sd / math.sqrt(blocks)
+    half = _t(last_df, level) * last_sd / math.sqrt(blocks)
     error = np.maximum(true_sd[..., None] * math.sqrt(1 / seen.blocks + 1 / blocks), 1e-12)
     return float(np.mean(_settled(np.asarray(seen.mean, dtype=np.float64), error, half, margin)))

@@ -66,14 +66,14 @@ def covered(draw: Draw, multiple: float, blocks: int, runs: int, prior: Prior = 
     return Covered(float(np.mean((found.low <= 0) & (found.high >= 0))), *halves)
 
 
-def wrong_runs(draw: Draw, multiple: float, claims: int, runs: int, prior: Prior = PRIOR) -> tuple[float, float]:
+def wrong_runs(draw: Draw, multiple: float, claims: int, runs: int, prior: Prior | None) -> tuple[float, float]:
     """Simulates runs with so many claims, whose true ratios are all on the edge of the margin, up to the look that
     settles all of them: the share in which any claim is settled, which never holds there, and the mean number of
     blocks."""
     random = np.random.default_rng([simulation.SEED, claims, round(100 * multiple), 7])
     rule = stopping_rule.sequential_rule(claims)
     edge, most = math.log(simulation.EDGE), rule.looks[-1]
-    logs = edge + multiple * prior.sd * draw(random, (runs, claims, most))
+    logs = edge + multiple * PRIOR.sd * draw(random, (runs, claims, most))
     wrong, blocks, running = np.zeros(runs, dtype=bool), np.full(runs, most), np.arange(runs)
     for look in rule.looks:
         found = moderated.intervals(logs[running, :, :look], prior, 0.0, stopping_rule.level(rule, look))
@@ -112,11 +112,13 @@ def tables(runs: int) -> Iterator[str]:
 
 def _runs_tables(runs: int) -> Iterator[str]:
     yield from ["", "Runs with several claims, all on the edge of the margin, looked at until all are settled."]
-    yield from ["wrong: at least one claim is settled; none of these holds.", " SD/s0  claims    wrong   blocks"]
+    yield "wrong: at least one claim is settled, and none of these holds; with the prior and without."
+    yield " SD/s0  claims    wrong   blocks  without   blocks"
     for multiple in MULTIPLES[1:-1]:
         for claims in CLAIMS:
-            wrong, blocks = wrong_runs(KINDS["Gaussian"], multiple, claims, runs)
-            yield f"{multiple:6.2f}{claims:8d}{100 * wrong:9.2f}{blocks:9.2f}"
+            found = [wrong_runs(KINDS["Gaussian"], multiple, claims, runs, prior) for prior in (PRIOR, None)]
+            figures = "".join(f"{100 * wrong:9.2f}{blocks:9.2f}" for wrong, blocks in found)
+            yield f"{multiple:6.2f}{claims:8d}{figures}"
     yield from [
         "",
         "Share of single claims that n blocks settle, in %, with the prior and without.",
