@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.support import felt, recorded
 from vtlab.analysis.criteria import conclusions, outcomes, priors
 from vtlab.analysis.criteria.criterion import count_claims
-from vtlab.analysis.statistics import stopping_rule
-from vtlab.analysis.statistics.moderated import Prior
+from vtlab.analysis.statistics import moderated, stopping_rule
+from vtlab.analysis.statistics.moderated import Goal, Prior, Seen
 from vtlab.model.outcome import Key, Outcome
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
@@ -166,6 +166,16 @@ def test_a_margin_is_a_share_and_two_milliseconds_where_that_is_more() -> None:
     assert judged(fast)["median"].margin == pytest.approx(0.5)
 
 
+def test_an_undecided_outcome_says_how_many_blocks_would_probably_settle_it() -> None:
+    def scattered(t: Trial) -> Trial:
+        return slowed(1.1 + 0.04 * (t.begin % 3))(t)
+
+    found = judged(changed(RUN, scattered))["median"]
+    assert found.judgement == "undecided"
+    assert found.blocks_needed is None or found.blocks_needed > 3
+    assert judged(RUN)["capacity"].blocks_needed is None
+
+
 @pytest.mark.parametrize(("factor", "judgement"), [(1.1, "same"), (1.6, "worse"), (0.5, "better"), (1.2, "undecided")])
 def test_the_median_at_typical_load_is_judged_by_a_fifth(factor: float, judgement: str) -> None:
     assert judged(changed(RUN, slowed(factor)))["median"].judgement == judgement
@@ -314,7 +324,8 @@ def ended(run: Run, claims: int = 3, **changes: Any) -> tuple[str | None, int]:
     return end.ended, end.blocks
 
 
-def test_a_run_ends_when_all_its_claims_are_settled() -> None:
+def test_a_run_ends_when_all_its_claims_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priors, "prior", lambda _: Prior(0.01, 4.0))
     assert ended(RUN, precision=0.25)[0] == "settled"
     undecided = changed(RUN, slowed(1.2))
     assert ended(undecided, precision=0.25) == (None, 3), "the median is not"
@@ -334,7 +345,7 @@ def test_a_claim_without_an_outcome_keeps_no_run() -> None:
 
 def test_a_difference_that_settles_by_its_margin_has_its_chance_by_it() -> None:
     rule = stopping_rule.sequential_rule(3)
-    by_fifth = stopping_rule.chance(rule, 4, math.log(1.1), 0.03, stopping_rule.Aim(0.2))
-    by_twentieth = stopping_rule.chance(rule, 4, math.log(1.1), 0.03, stopping_rule.Aim(0.05))
+    seen = Seen(4, math.log(1.1), 0.03)
+    by_fifth, by_twentieth = (moderated.chance(seen, Goal(12, rule.levels[-1], margin)) for margin in (0.2, 0.05))
     assert by_fifth > 0.9
     assert by_twentieth < by_fifth

@@ -97,43 +97,6 @@ def test_the_level_between_two_looks_is_that_of_the_next(blocks: int) -> None:
         assert stopping_rule.level(RULE, blocks) == stopping_rule.level(RULE, following)
 
 
-# --- futility ----------------------------------------------------------------
-
-
-@given(LOOKS.filter(lambda n: n < 12), st.floats(-2, 2), st.floats(0.0005, 0.5))
-def test_a_chance_is_a_probability_and_the_same_for_both_sides(n: int, mean: float, sd: float) -> None:
-    chance = float(stopping_rule.chance(RULE, n, mean, sd))
-    assert -1e-12 <= chance <= 1 + 1e-12
-    assert float(stopping_rule.chance(RULE, n, -mean, sd)) == pytest.approx(chance)
-
-
-@given(LOOKS.filter(lambda n: n < 12), st.floats(0.06, 1), st.floats(0.0005, 0.2))
-def test_the_chance_grows_with_the_distance_from_the_margin(n: int, mean: float, sd: float) -> None:
-    assert float(stopping_rule.chance(RULE, n, mean + 0.1, sd)) >= float(stopping_rule.chance(RULE, n, mean, sd)) - 1e-9
-
-
-@pytest.mark.parametrize(("n", "mean", "sd"), [(4, 0.0, 0.02), (4, 0.06, 0.03), (6, 0.0, 0.06), (6, 0.08, 0.05)])
-def test_the_chance_is_that_of_runs_which_go_on(n: int, mean: float, sd: float) -> None:
-    # Drawn: a true deviation from what n blocks say of it, a true mean, and then the other blocks.
-    random, runs, last = np.random.default_rng(5), 200_000, stopping_rule.LOOKS[-1]
-    true_sd = sd * np.sqrt((n - 1) / random.chisquare(n - 1, runs))
-    true_mean = mean + random.standard_normal(runs) * true_sd / math.sqrt(n)
-    more = true_mean[:, None] + random.standard_normal((runs, last - n)) * true_sd[:, None]
-    total = (n * mean + more.sum(axis=1)) / last
-    squares = (n - 1) * sd**2 + n * mean**2 + np.square(more).sum(axis=1)
-    final = np.sqrt((squares - last * total**2) / (last - 1))
-    half = -paired.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
-    edge = math.log1p(paired.MARGIN)
-    settled = (np.abs(total) - half > edge) | (np.abs(total) + half < edge)
-    assert float(stopping_rule.chance(RULE, n, mean, sd)) == pytest.approx(float(np.mean(settled)), abs=0.03)
-
-
-def test_a_precision_out_of_reach_has_no_chance() -> None:
-    precise = stopping_rule.sequential_rule(1, precision=0.01)
-    assert float(stopping_rule.chance(RULE, 4, math.log(3), 0.08)) > 0.9
-    assert float(stopping_rule.chance(precise, 4, math.log(3), 0.08)) < stopping_rule.FUTILE
-
-
 # --- simulated runs ----------------------------------------------------------
 
 
@@ -143,23 +106,16 @@ def test_the_interval_of_a_run_that_ends_by_itself_covers_the_truth(ratio: float
     result = simulated_runs.simulate(ratio, Noise().with_sd(sd), RUNS, RULE)
     assert result.coverage >= paired.CONFIDENCE - error(paired.CONFIDENCE)
     if ratio == EDGE:
-        assert result.faster <= paired.LEVEL + error(paired.LEVEL)
-        assert result.equivalent <= paired.LEVEL + error(paired.LEVEL)
+        assert result.better <= paired.LEVEL + error(paired.LEVEL)
+        assert result.same <= paired.LEVEL + error(paired.LEVEL)
     else:
         assert result.false <= paired.LEVEL
-
-
-@pytest.mark.parametrize("comparisons", [2, 5])
-def test_the_comparisons_of_a_call_share_one_level(comparisons: int) -> None:
-    missed, faster, equivalent = simulated_runs.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
-    assert missed <= stopping_rule.ALPHA + error(stopping_rule.ALPHA)
-    assert max(faster, equivalent) <= paired.LEVEL + error(paired.LEVEL)
 
 
 def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
     clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
-    assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
+    assert (clear.better, close.better) == (1, pytest.approx(1, abs=0.02))
     assert clear.width <= simulated_runs.PRECISION
 
 
@@ -303,7 +259,6 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
     assert str(hints.hint(a)).startswith(
         "Stopped: too little time left for another block (--max-time). Two blocks take about "
     )
-    assert hints.settling_command(a, "a b/experiment.json") == "vtlab run 'a b/experiment.json' --precision 10%"
 
 
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
@@ -329,7 +284,6 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
         assert text.startswith("No decision: the only block was rejected (")
         assert text.endswith("), and too little time was left for another.")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
-        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 10%"
 
 
 def test_rejected_attempts_take_time_too() -> None:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis.criteria import outcomes
+from vtlab.analysis.criteria import outcomes, prospects
 from vtlab.analysis.criteria.judged import Judged
 from vtlab.analysis.criteria.levels import levels_at
 from vtlab.analysis.statistics import stopping_rule
@@ -49,12 +49,12 @@ def _run_end(run: Run, sound: Sequence[int]) -> RunEnd | None:
         return None
     blocks = [run.blocks[index] for index in sound]
 
-    return stopping_rule.run_end(
-        rule,
-        _times(run, sound),
-        lambda look: claims_so_far(run, blocks[:look]),
-        lambda look: is_ended_by_failing(run.experiment, blocks[:look]),
+    told = stopping_rule.Blocks(
+        claims=lambda look: claims_so_far(run, blocks[:look]),
+        fails=lambda look: is_ended_by_failing(run.experiment, blocks[:look]),
+        chance=lambda claim, blocks: prospects.chance(rule, claim, blocks),
     )
+    return stopping_rule.run_end(rule, _times(run, sound), told)
 
 
 def claims_so_far(run: Run, accepted: Sequence[Block]) -> list[Outcome]:

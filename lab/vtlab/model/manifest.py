@@ -9,6 +9,7 @@ from pydantic import Field, field_serializer
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.inspection import Inspection
+from vtlab.model.objective import Objective
 from vtlab.model.publication import Publication
 from vtlab.model.records import VERSION, Record
 
@@ -97,6 +98,8 @@ class Manifest(Record):
     command: str
     #: What the call demanded of the verdict (``--assert``); a resumed run still owes it.
     asserts: Annotated[list[str], Field(default_factory=list)]
+    #: Latency that the user wants to hold (``--slo``).
+    slo: Objective | None = None
     commit: str
     versions: dict[str, str]
     jvm_flags: list[str]

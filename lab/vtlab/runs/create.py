@@ -162,6 +162,7 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
         max_rejected=planned_runs.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
         command=facts.command(),
         asserts=list(options.asserts),
+        slo=options.slo,
         commit=facts.commit(),
         versions=run_facts.versions,
         jvm_flags=run_facts.jvm_flags,

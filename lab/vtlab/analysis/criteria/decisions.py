@@ -32,13 +32,15 @@ NEAR, FEW_BLOCKS = 1.15, 6
 
 def decide(judged: Judged, pair: Pair, outcomes: Sequence[Outcome], variants: Mapping[str, VariantResult]) -> Decision:
     """Decides for a pair by its outcomes, and by the numbers of blocks in which a variant broke."""
-    decision = _by_fault(judged, pair, variants) or by_outcomes(pair, outcomes)
-    return decision.model_copy(update={"beside": _beside(outcomes), "differences": differences(judged, pair)})
+    decision = by_outcomes(pair, outcomes)
+    if by_fault := _by_fault(judged, pair, variants):
+        decision = by_fault.model_copy(update={"beside": decision.beside})
+    return decision.model_copy(update={"differences": differences(judged, pair)})
 
 
 def by_outcomes(pair: Pair, outcomes: Sequence[Outcome]) -> Decision:
     """Decides by rules 2 to 4."""
-    plain = Decision(of=pair.of, over=pair.over, advice="no decision", rule=None)
+    plain = Decision(of=pair.of, over=pair.over, advice="no decision", rule=None, beside=_beside(outcomes))
     if fails := next((o for o in outcomes if o.judgement == "fails"), None):
         return plain.model_copy(update={"missing": fails.reason})
     claims = [o for o in outcomes if o.is_claim]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from vtlab.analysis.criteria.criterion import count_claims
 from vtlab.analysis.criteria.judged import Levels
 from vtlab.analysis.statistics import stopping_rule
+from vtlab.model.experiment import Experiment
 from vtlab.model.run import Run
 
 #: Criteria of a pair that are read once: ``median`` and ``tail`` at full load, ``cpu``, ``memory``.
@@ -18,10 +19,18 @@ READ_ONCE = 4
 def levels_at(run: Run, blocks: int) -> Levels:
     """Computes the levels after so many blocks that count: those of the look that they reach, or, where the number of
     blocks was fixed before the start, of that one look."""
-    read_once = READ_ONCE * (len(run.experiment.variants) - 1)
     rule = run.manifest.rule
     if rule is None:
-        claims = max(1, count_claims(run.experiment))
-        return Levels(stopping_rule.ALPHA / claims, stopping_rule.ALPHA / read_once)
+        return of_fixed_blocks(run.experiment)
     level = stopping_rule.level(rule, blocks)
-    return Levels(level, stopping_rule.level_among(level, rule.claims, read_once))
+    return Levels(level, stopping_rule.level_among(level, rule.claims, _read_once(run.experiment)))
+
+
+def of_fixed_blocks(experiment: Experiment) -> Levels:
+    """Computes the levels of a run whose number of blocks is fixed before its start: its one look has all of 5 %."""
+    claims = max(1, count_claims(experiment))
+    return Levels(stopping_rule.ALPHA / claims, stopping_rule.ALPHA / _read_once(experiment))
+
+
+def _read_once(experiment: Experiment) -> int:
+    return READ_ONCE * (len(experiment.variants) - 1)

@@ -9,6 +9,7 @@ from vtlab.analysis.criteria import floors
 from vtlab.analysis.criteria.criterion import Criterion, loads_of, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.laws.phases import mean_level, ratio
+from vtlab.analysis.statistics import percentiles
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.outcome import Judgement
 from vtlab.model.records import Block, typical_trials
@@ -18,8 +19,6 @@ NOT_MEASURED = "it was not measured"
 ONE_BLOCK = "one block gives a provisional interval only"
 #: Share of its CPU limit below which a variant's CPU is not judged.
 LEAST_CPU = 0.10
-#: Factor that the interval of a window's percentile may span.
-MOST_SPAN = 1.5
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     trials_of_pair = [t for t in trials if t.variant in pair.names]
     if any(not t.latency.count and t.ok for t in trials_of_pair):
         return Reason("latency is not steady within a window")
-    if floors.widest_span(trials_of_pair, criterion) > MOST_SPAN:
+    if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
         return Reason("too few answers lie beyond it: the interval of a window's percentile is too wide")
     if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):
         return Reason("the answers do not account for all users")

@@ -12,8 +12,6 @@ Sources
     [1] C. Jennison, B. Turnbull: Interim Analyses: the Repeated Confidence Interval Approach. J. R. Statist. Soc. B 51
         (1989).
     [2] K. Lan, D. DeMets: Discrete Sequential Boundaries for Clinical Trials. Biometrika 70 (1983). (spent alpha)
-    [3] D. Spiegelhalter, L. Freedman, P. Blackburn: Monitoring Clinical Trials: Conditional or Predictive Power?
-        Controlled Clinical Trials 7 (1986). (futility)
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Array
@@ -51,8 +48,6 @@ PRECISION = 0.10
 WITHOUT_INTERVAL = 6
 
 _SETTLED = ("better", "same", "worse")
-#: Over so many values of the true standard deviation, and of the scatter of further blocks, ``chance`` averages.
-_TRUE_SDS, _SCATTERS = 16, 4
 
 
 def sequential_rule(claims: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
@@ -96,46 +91,15 @@ def is_precise(low: Array | float, high: Array | float, precision: float) -> Arr
 
 
 @dataclass(frozen=True)
-class Aim:
-    """Condition under which an interval settles a claim: beyond the margin or inside it, and narrow enough."""
+class Blocks:
+    """What the first blocks of a run that count tell, by their number."""
 
-    margin: float = paired.MARGIN
-    #: Half-width of the interval; infinite for any.
-    precision: float = math.inf
-
-
-def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | float, aim: Aim | None = None) -> Array:
-    """Computes the probability that the interval of the last look settles a claim, after 2 <= ``blocks`` < the last
-    look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element by element. ``aim``:
-    that of ``capacity``, where none is given.
-
-    Predictive probability [3], with no knowledge of mean and deviation but the blocks. With m blocks in the end, and s'
-    the true deviation:
-    - (n-1)·s²/s'² has a chi-square distribution with n-1 degrees of freedom;
-    - the mean of all is normal about the mean of the n, with the variance s'²·(1/n - 1/m);
-    - their variance is ((n-1)·s² + s'²·q) / (m-1), q of a chi-square distribution with m-n degrees of freedom.
-    The result is an average over quantiles of s' and q. It takes q and the mean to be independent, and leaves out that
-    a look before the last may settle the verdict where the last does not.
-    """
-    n, m = blocks, rule.looks[-1]
-    mean, sd = (np.asarray(x, dtype=np.float64)[..., None, None] for x in (mean, sd))
-    true_sd = sd * np.sqrt((n - 1) / _chi_squares(n - 1, _TRUE_SDS)[:, None])
-    last_sd = np.sqrt(((n - 1) * sd**2 + true_sd**2 * _chi_squares(m - n, _SCATTERS)) / (m - 1))
-    half = float(special.stdtrit(m - 1, 1 - rule.levels[-1] / 2)) * last_sd / math.sqrt(m)
-    error = true_sd * math.sqrt(1 / n - 1 / m)
-    aim = aim or Aim(precision=rule.precision)
-    edge = math.log1p(aim.margin)
-    beyond = special.ndtr((mean - edge - half) / error) + special.ndtr((-mean - edge - half) / error)
-    inside = special.ndtr((edge - half - mean) / error) - special.ndtr((half - edge - mean) / error)
-    settled = np.where(half <= math.log1p(aim.precision), beyond + np.maximum(inside, 0.0), 0.0)
-    average: Array = np.mean(settled, axis=(-2, -1))
-    return average
-
-
-def _chi_squares(freedom: int, count: int) -> Array:
-    """Computes quantiles of equal weight of a chi-square distribution."""
-    quantiles: Array = special.chdtri(freedom, (np.arange(count) + 0.5) / count)
-    return quantiles
+    #: Outcomes of the claims with the intervals of the look after so many blocks.
+    claims: Callable[[int], Sequence[Outcome]]
+    #: Whether failing ends the run.
+    fails: Callable[[int], bool]
+    #: Probability that a claim after so many blocks will be settled.
+    chance: Callable[[Outcome, int], float]
 
 
 @dataclass(frozen=True)
@@ -148,35 +112,28 @@ class Time:
     block: float
 
 
-def run_end(
-    rule: SequentialRule,
-    times: Sequence[Time],
-    claims: Callable[[int], Sequence[Outcome]],
-    fails: Callable[[int], bool],
-) -> RunEnd:
+def run_end(rule: SequentialRule, times: Sequence[Time], told: Blocks) -> RunEnd:
     """Decides whether a run has ended after its blocks, at which look and why, or continues to the next look.
 
-    ``times``: before the run's first block that counts, and after each of them. ``claims`` and ``fails`` are asked for
-    the run's first so many blocks: the outcomes of the claims with the intervals of that look, and whether failing ends
-    the run.
+    ``times``: before the run's first block that counts, and after each of them.
 
     Only the first attempt is made in any case. No other begins where it, or another up to the next look, does not fit.
     """
     for blocks, time in enumerate(times):
-        judged: Sequence[Outcome] = []
+        chances: list[float] = []
         ended: Ended | None = None
         if blocks in rule.looks:
-            judged = claims(blocks)
-            ended = "failing" if fails(blocks) else _reason_to_stop(rule, judged, blocks)
+            judged = told.claims(blocks)
+            chances = [told.chance(claim, blocks) for claim in judged if not _is_done(rule, claim)]
+            ended = "failing" if told.fails(blocks) else _reason_to_stop(rule, judged, blocks, chances)
         if ended is None and time.spent and not _fits(rule, blocks, time):
             ended = "within"
         if ended:
-            return _end_at(rule, blocks, ended, judged)
+            return _end_at(rule, blocks, ended, chances)
     return _end_at(rule, len(times) - 1, None, [])
 
 
-def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Outcome]) -> RunEnd:
-    chances = [_chance(rule, c, blocks) for c in judged if not _is_done(rule, c)] if ended == "futile" else []
+def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, chances: Sequence[float]) -> RunEnd:
     return RunEnd(
         looks=rule.looks,
         blocks=blocks,
@@ -185,18 +142,20 @@ def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged: Sequ
         precision=rule.precision,
         within=rule.within,
         ended=ended,
-        chance=max(chances, default=None),
+        chance=max(chances, default=None) if ended == "futile" else None,
     )
 
 
-def _reason_to_stop(rule: SequentialRule, claims: Sequence[Outcome], look: int) -> Ended | None:
+def _reason_to_stop(
+    rule: SequentialRule, claims: Sequence[Outcome], look: int, chances: Sequence[float]
+) -> Ended | None:
     """Names the reason for which the blocks up to a look end a run; None where nothing does."""
     is_any_settled = any(c.judgement in _SETTLED for c in claims)
     if is_any_settled and all(_is_done(rule, c) for c in claims):
         return "settled"
     if look == rule.looks[-1]:
         return "last look"
-    if look >= FUTILE_FROM and all(_is_done(rule, c) or _chance(rule, c, look) < FUTILE for c in claims):
+    if look >= FUTILE_FROM and max(chances, default=0.0) < FUTILE:
         return "futile"
     return None
 
@@ -220,16 +179,9 @@ def _is_done(rule: SequentialRule, claim: Outcome) -> bool:
         return claim.judgement is None
     if claim.low is None or claim.high is None:
         return True
-    return bool(is_precise(claim.low, claim.high, _aim(rule, claim).precision))
+    return bool(is_precise(claim.low, claim.high, wanted_precision(rule, claim)))
 
 
-def _aim(rule: SequentialRule, claim: Outcome) -> Aim:
-    return Aim(claim.margin, rule.precision if claim.key.criterion == "capacity" else math.inf)
-
-
-def _chance(rule: SequentialRule, claim: Outcome, look: int) -> float:
-    """Computes the probability that this claim will be settled; 0 where its interval does not judge it, and more blocks
-    cannot change that."""
-    if claim.reason or claim.ratio is None or not claim.sd:
-        return 0.0 if look >= WITHOUT_INTERVAL else 1.0
-    return float(chance(rule, look, math.log(claim.ratio), claim.sd, _aim(rule, claim)))
+def wanted_precision(rule: SequentialRule, claim: Outcome) -> float:
+    """Returns the half-width that the interval of a claim is to have; infinite for any."""
+    return rule.precision if claim.key.criterion == "capacity" else math.inf
