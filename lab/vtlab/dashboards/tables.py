@@ -169,6 +169,9 @@ class Table:
             panel.override_by_name(name, [override("custom.width", width)])
 
     def _format_labels(self, panel: table.Panel) -> None:
+        for name in self.labels.values():
+            # A label that a row lacks is no empty panel.
+            panel.override_by_name(name, [override("noValue", " ")])
         for label in ("variant", "over"):
             if label in self.labels:
                 panel.override_by_name(self.labels[label], _IN_ITS_COLOUR)

@@ -137,6 +137,8 @@ _ROW = {
     "change": "change (95 %)",
     "outcome": "outcome",
 }
+_PIXELS = {"criterion": 110, "load": 95, "unit": 75, "first variant": 120, "variant": 120, "outcome": 120}
+_PIXELS |= {_ROW["base"]: 90, _ROW["measured"]: 90}
 
 
 def _outcomes() -> table.Panel:
@@ -148,9 +150,9 @@ def _outcomes() -> table.Panel:
         _ROW,
         [Column("place", "none", f"max by ({by}) ({queries.published('vtlab_outcome_info')})", hidden=True)],
         sort="place",
-        height=12,
+        height=11,
         no_value=NO_VERDICT,
-        pixels={"load": 110, "unit": 80, "first variant": 130, "variant": 130, "outcome": 130},
+        pixels=_PIXELS,
     ).panel()
 
 
@@ -179,13 +181,14 @@ def _figures_of_each() -> table.Panel:
     ).panel()
 
 
-_NUMBERS: dict[Name, str] = {
-    "vtlab_outcome_base_value": "first variant",
-    "vtlab_outcome_value": "variant ",
-    "vtlab_outcome_ratio": "ratio",
-    "vtlab_outcome_low": "from",
-    "vtlab_outcome_high": "to",
-    "vtlab_outcome_margin": "margin",
+#: Published -> column, and its decimals.
+_NUMBERS: dict[Name, tuple[str, int | None]] = {
+    "vtlab_outcome_base_value": ("first variant", None),
+    "vtlab_outcome_value": ("variant ", None),
+    "vtlab_outcome_ratio": ("ratio", 3),
+    "vtlab_outcome_low": ("from", 3),
+    "vtlab_outcome_high": ("to", 3),
+    "vtlab_outcome_margin": ("margin", 3),
 }
 
 
@@ -197,8 +200,8 @@ def _outcomes_in_numbers() -> table.Panel:
         " limited a variant: the true ratio may be further from 1.",
         labels,
         [
-            Column(name, "none", f"max by ({', '.join(labels)}) ({queries.published(published)})", 3)
-            for published, name in _NUMBERS.items()
+            Column(name, "none", f"max by ({', '.join(labels)}) ({queries.published(published)})", decimals)
+            for published, (name, decimals) in _NUMBERS.items()
         ],
         sort="criterion",
         height=10,
