@@ -111,14 +111,14 @@ def outcome_panel(entries: Sequence[Entry], key: Key) -> Panel | None:
 
 def _table(line: Line) -> Table:
     names, keys = labels.variant_names(line.entries[-1].analysis), _keys(line)
-    head = ["measured", "decision", *map(_column, keys), "blocks", *(f"{n}: bottleneck" for n in names), "report"]
+    head = ["measured", "decision", *map(_column, keys), "blocks", f"bottlenecks: {', '.join(names)}", "report"]
     rows = [
         [
             _measured(entry),
             _decision(entry),
             *(_cell(_row(entry, key)) for key in keys),
             str(entry.analysis.verdict.n),
-            *_bottlenecks(entry, names),
+            _bottlenecks(entry, names),
             _link(entry),
         ]
         for entry in reversed(line.entries)
@@ -142,12 +142,14 @@ def _cell(row: OutcomeRow | None) -> str:
     if row is None or (row.outcome.judgement is None and not row.change):
         return figures.DASH
     word = row.judgement if row.outcome.judgement else ""
-    return f"{row.symbol}\u00a0{word} {row.change}".rstrip()
+    change = row.change.replace(" %", "\u00a0%")
+    return f"{row.symbol}\u00a0{' '.join(filter(None, [word, change]))}"
 
 
-def _bottlenecks(entry: Entry, names: Sequence[str]) -> list[str]:
+def _bottlenecks(entry: Entry, names: Sequence[str]) -> str:
     variants = entry.analysis.verdict.variants
-    return [bottlenecks.resource_names(variants[n].bottleneck) if n in variants else figures.DASH for n in names]
+    known = [bottlenecks.resource_names(variants[n].bottleneck) if n in variants else figures.DASH for n in names]
+    return ", ".join(known)
 
 
 def _link(entry: Entry) -> Markup:
