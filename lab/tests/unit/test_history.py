@@ -15,10 +15,13 @@ from tests.unit.test_report_html import NASTY, RUNS, Outline
 from vtlab.analysis.verdict import analyse_all
 from vtlab.commands.history import read_entries
 from vtlab.measuring.progress import Progress
+from vtlab.model.outcome import Key
 from vtlab.model.run import Run
 from vtlab.report.pages import run_history
 from vtlab.report.pages.run_history import Entry
 from vtlab.runs import store
+
+CAPACITY = Key(criterion="capacity", load="full")
 
 
 def stored(folder: Path, run: Run) -> None:
@@ -85,16 +88,18 @@ def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
 def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
     entries, _ = read_entries(root, Progress(Console(quiet=True)))
     (pool,) = [of for of in run_history.group(entries) if of.title.startswith("hikaricp")]
-    chart = run_history.ratio_chart(pool.entries, "a title")
-    assert chart is not None
-    label = re.search(r'aria-label="([^"]*)"', chart)
+    panel = run_history.outcome_panel(pool.entries, CAPACITY)
+    assert panel is not None
+    label = re.search(r'aria-label="([^"]*)"', panel.chart)
     assert label is not None
     assert re.fullmatch(
-        r"a title\. Logarithmic axis\. 2026-10-01 07:00 UTC: .*; 2026-10-02 07:00 UTC: .*; 2026-10-03 07:00 UTC: .*",
+        r"capacity: virtual over platform, run by run\. Logarithmic axis\. 2026-10-01 07:00 UTC: .*; 2026-10-02 07:00"
+        r" UTC: .*; 2026-10-03 07:00 UTC: .*",
         label[1],
     )
-    assert (chart.count('class="estimate"'), chart.count('class="published"')) == (2, 1)
-    assert chart.count('class="whisker"') == 3
+    assert (panel.chart.count('class="estimate"'), panel.chart.count('class="published"')) == (2, 1)
+    assert panel.chart.count('class="whisker"') == 3
+    assert panel.caption == "Grey band: ±5 %, too small to matter."
 
 
 def test_every_kind_of_run_has_its_place() -> None:
@@ -107,7 +112,7 @@ def test_every_kind_of_run_has_its_place() -> None:
 
 def test_a_line_without_a_ratio_has_no_chart() -> None:
     lines = run_history.group([Entry("none", analyse_all([RUNS["none"]])[0])])
-    assert run_history.ratio_chart(lines[0].entries, "") is None
+    assert run_history.outcome_panel(lines[0].entries, CAPACITY) is None
     assert "None of these runs has a ratio." in run_history.render("results", lines, {})
 
 

@@ -89,11 +89,15 @@ def test_an_assertion_passes_or_fails_as_the_call_does() -> None:
     (suite,) = document(asserting(HOLDS, BROKEN))
     assert outcomes(suite) == {
         "validity checks": "passed",
-        "verdict capacity(virtual/platform)": "passed",
+        "outcome capacity(virtual/platform)": "passed",
+        "outcome median.full(virtual/platform)": "passed",
+        "outcome tail.full(virtual/platform)": "skipped",
+        "outcome memory(virtual/platform)": "skipped",
+        "outcome probe(virtual/platform)": "skipped",
         f"assert {HOLDS}": "passed",
         f"assert {BROKEN}": "failure",
     }
-    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["errors"]) == ("4", "1", "0")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["errors"]) == ("8", "1", "0")
     failure = suite.find("testcase/failure")
     assert failure is not None
     assert failure.attrib["type"] == "AssertionFailed"
@@ -104,29 +108,47 @@ def test_missing_blocks_are_an_error_and_nothing_is_asserted_of_them() -> None:
     (suite,) = document(asserting(BROKEN, planned=6))
     assert outcomes(suite) == {
         "validity checks": "error",
-        "verdict capacity(virtual/platform)": "skipped",
+        "outcome capacity(virtual/platform)": "skipped",
+        "outcome median.full(virtual/platform)": "skipped",
+        "outcome tail.full(virtual/platform)": "skipped",
+        "outcome memory(virtual/platform)": "skipped",
+        "outcome probe(virtual/platform)": "skipped",
         f"assert {BROKEN}": "skipped",
     }
-    assert (suite.attrib["errors"], suite.attrib["failures"], suite.attrib["skipped"]) == ("1", "0", "2")
+    assert (suite.attrib["errors"], suite.attrib["failures"], suite.attrib["skipped"]) == ("1", "0", "6")
 
 
-def test_inconclusive_is_skipped_and_failing_passes_unless_something_is_asserted() -> None:
+def test_undecided_is_skipped_and_failing_passes_unless_something_is_asserted() -> None:
     wide = recorded.with_ratio(recorded.run(), 1.1, 0.15)
     failing = asserting(HOLDS, failing=dict.fromkeys((1, 2, 3), "oom"))
     skipped, failed = document(wide, failing)
-    name = "verdict capacity(virtual/platform)"
+    name = "outcome capacity(virtual/platform)"
     assert outcomes(skipped)[name] == "skipped"
-    assert outcomes(failed) == {"validity checks": "passed", name: "passed", f"assert {HOLDS}": "failure"}
-    assert "virtual fails under this load" in (failed.findtext("system-out") or "")
+    (why,) = (case.findtext("skipped") for case in skipped.iter("testcase") if case.attrib["name"] == name)
+    assert re.fullmatch(r"undecided: \S+ % \(.*\)", str(why))
+    passed = outcomes(failed)
+    assert (passed["validity checks"], passed[name], passed[f"assert {HOLDS}"]) == ("passed", "passed", "failure")
+    said = failed.findtext("system-out") or ""
+    assert "virtual fails under this load" in said
+    assert "capacity at 20 users: fails: virtual failed in 3 of 3 blocks" in said
 
 
-def test_each_of_several_variants_has_its_verdict_and_its_assertions() -> None:
+def test_a_criterion_without_outcome_is_skipped_with_the_reason() -> None:
+    (suite,) = document(asserting())
+    why = {case.attrib["name"]: case.findtext("skipped") for case in suite.iter("testcase")}
+    assert why["outcome tail.full(virtual/platform)"] == "no outcome: the windows have too few answers for a p90"
+    (short,) = document(asserting(planned=6))
+    assert {case.findtext("skipped") for case in short.iter("testcase")} == {None, junit.NOT_VALID}
+
+
+def test_each_of_several_variants_has_its_outcomes_and_its_assertions() -> None:
     other = "capacity(virtual-b/platform) >= 1"
     (suite,) = document(recorded.with_variant(recorded.run(blocks=2, asserts=[HOLDS, other]), "virtual-b"))
+    names = ("capacity", "median.full", "tail.full", "memory", "probe")
     assert list(outcomes(suite)) == [
         "validity checks",
-        "verdict capacity(virtual/platform)",
-        "verdict capacity(virtual-b/platform)",
+        *(f"outcome {name}(virtual/platform)" for name in names),
+        *(f"outcome {name}(virtual-b/platform)" for name in names),
         f"assert {HOLDS}",
         f"assert {other}",
     ]

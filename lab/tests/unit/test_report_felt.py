@@ -52,10 +52,10 @@ def line_of(chart: str, slot: int) -> list[tuple[float, float]]:
 # --- the section ---------------------------------------------------------------
 
 
-def test_it_stands_after_the_ratios_with_typical_load_first() -> None:
+def test_it_stands_after_the_outcomes_with_typical_load_first() -> None:
     found = sections.sections(recorded.analysed(RUN))
     titles = [section.title for section in found]
-    assert titles.index(felt.TITLE) == titles.index(sections.RATIOS) + 1
+    assert titles.index(felt.TITLE) == titles.index(sections.OUTCOMES) + 1
     (section,) = (section for section in found if section.title == felt.TITLE)
     assert [panel.title for panel in section.panels] == [
         "Latency at typical load (29.3/s)",

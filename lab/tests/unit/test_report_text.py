@@ -10,11 +10,12 @@ from rich.console import Console
 from tests.support import golden_files, recorded
 from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
-from vtlab.model.records import Failure
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, markdown, terminal
 from vtlab.report.parts import provenance
 from vtlab.report.words import labels
+
+RUN = analyses("full")[0]
 
 
 def shown(console: Console, *names: str) -> str:
@@ -36,23 +37,18 @@ def test_terminal_is_that_of_the_golden_file() -> None:
 
 
 def test_a_variant_that_fails_is_the_verdict_of_page_and_markdown() -> None:
-    failures = [Failure(variant="virtual", reason="out of heap memory (384m)", moment="trial 2")] * 3
-    nothing = {"ratio": None, "low": None, "high": None, "log_ratios": [], "verdict": "fails", "fails": ["virtual"]}
-    analysis = recorded.changed(
-        recorded.analysed(recorded.run(blocks=3)),
-        nothing,
-        platform={"throughput": 180.0},
-        virtual={"throughput": 0.0, "failed_blocks": 3, "failed_interval": (0.292, 1.0), "failures": failures},
-    )
-    sentence = "virtual fails under this load: out of heap memory (384m) in 3 of 3 blocks (29–100 % of starts)"
-    rest = "; platform, 0 of 3, serves 180/s"
-    decided = "No decision: virtual fails under this load."
-    assert f"| {decided} | ✗ fails, quick look | – | – | 3 |" in markdown.render([analysis])
-    assert f"{sentence}{rest}." in markdown.render([analysis])
-    page = html.render([analysis])
-    assert 'class="card fails"' in page
-    assert '<p class="figure">fails <span>in 3 of 3 blocks</span></p>' in page
-    assert "no ratio, virtual fails" in html.render([analysis, other_limit(analysis)])
+    analysis = recorded.analysed(recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")))
+    sentence = "Leave spring.threads.virtual.enabled off: virtual fails under this load: "
+    for page in (html.render([analysis]), markdown.render([analysis])):
+        assert sentence in page
+        assert "✗ fails" in page
+    assert '<p class="figure">fails <span>in 3 of 3 blocks</span></p>' in html.render([analysis])
+
+
+def test_outcomes_under_several_cpu_limits_stand_side_by_side() -> None:
+    text = html.render([RUN, other_limit(RUN)])
+    assert "<h3>Capacity of virtual beside platform</h3>" in text
+    assert "▲ better ≥ 2.00× (2.00–2.01)" in text
 
 
 def other_limit(analysis: Analysis) -> Analysis:
@@ -81,7 +77,7 @@ def test_markdown_escapes_what_others_wrote() -> None:
 def test_a_command_cannot_end_its_code_block() -> None:
     run = recorded.run(blocks=2, command="vtlab run x\n```\n<script>")
     text = markdown.render(verdict.analyse_all([run]))
-    assert text.count("```") == 2
+    assert text.partition("To repeat this run:")[2].count("```") == 2
 
 
 def test_no_control_characters_without_a_terminal() -> None:

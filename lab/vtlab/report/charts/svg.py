@@ -31,14 +31,14 @@ def element(name: str, *children: str, **attributes: object) -> Markup:
     return Markup("".join(parts) + ">" + "".join(escape(child) for child in children) + f"</{name}>")
 
 
-def chart(height: float, title: str, description: str, *children: str) -> Markup:
+def chart(height: float, title: str, description: str, *children: str, width: float = WIDTH) -> Markup:
     """Returns an accessible picture: ``title`` names it, ``description`` tells it in words."""
     return element(
         "svg",
         element("title", title),
         element("desc", description),
         *children,
-        viewBox=f"0 0 {number(WIDTH)} {number(height)}",
+        viewBox=f"0 0 {number(width)} {number(height)}",
         role="img",
         aria_label=f"{title}. {description}",
         class_="chart",

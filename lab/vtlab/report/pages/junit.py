@@ -1,11 +1,15 @@
 """``junit.xml``: a run as a test suite, for what shows test results in a pipeline.
 
-A suite for each run; in it a test case for the validity checks, one for each verdict and one for each assertion:
+A suite for each run; in it a test case for the validity checks, one for each criterion of each pair of variants and one
+for each assertion:
 
 - validity checks: an **error** where blocks are missing, for then there is no verdict (exit code 4);
-- verdict: **skipped** where it is inconclusive, else passed. ``slower`` and ``fails`` pass, too: a verdict is a
-  result, and what a pipeline demands of it is an assertion (exit code 0);
+- criterion, named as assertions name it (``outcome tail.full(virtual/platform)``): **skipped** where it is undecided or
+  has no outcome, with the reason, else passed. ``worse`` and ``fails`` pass, too: an outcome is a result, and what a
+  pipeline demands of it is an assertion (exit code 0). All are skipped where the run is not valid;
 - assertion: a **failure** where it does not hold (exit code 1), skipped where the run is not valid.
+
+The output of the suite has the decision and every outcome in words, with the reason of one that fails.
 
 Written so that both schemas that are in use take it: Ant's (windyroad/JUnit-Schema), and junit-10 of Jenkins' xUnit.
 Hence no attributes on ``skipped``, and the output at the end of the suite.
@@ -19,12 +23,14 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from vtlab.analysis import asserts
-from vtlab.analysis.metrics import criterion
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.model.run import Analysis, Run
-from vtlab.report.words import block_counts, bottlenecks, explanation, labels
-from vtlab.report.words.headline import headline, label
+from vtlab.report.words import block_counts, bottlenecks, hints, labels, outcome_rows
+from vtlab.report.words.outcome_rows import OutcomeRow
+from vtlab.report.words.verdict_lines import verdict_lines
 
+#: Why nothing is said of a run that lacks blocks.
+NOT_VALID = "the run is not valid"
 #: What XML 1.0 does not allow: a log's last line may have it.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -41,7 +47,8 @@ def render(analyses: Sequence[Analysis]) -> str:
 def _suite(analysis: Analysis, number: int) -> ET.Element:
     run, pairs = analysis.run, split_by_comparison(analysis)
     seconds = _seconds(run)
-    cases = [_validity(analysis, seconds), *map(_verdict, pairs)]
+    cases = [_validity(analysis, seconds)]
+    cases += [_outcome(pair, row) for pair in pairs for row in outcome_rows.rows(pair)]
     cases += [case for pair in pairs for case in _assertions(pair)]
     suite = ET.Element("testsuite")
     properties = ET.SubElement(suite, "properties")
@@ -79,11 +86,14 @@ def _validity(analysis: Analysis, seconds: str) -> ET.Element:
     return case
 
 
-def _verdict(pair: Analysis) -> ET.Element:
-    compared = pair.verdict.primary_comparison
-    case = _case(pair, f"verdict {criterion(compared.metric)}({compared.of}/{compared.over})")
-    if compared.verdict == "inconclusive":
-        ET.SubElement(case, "skipped").text = _clean(f"inconclusive: {headline(pair)}")
+def _outcome(pair: Analysis, row: OutcomeRow) -> ET.Element:
+    outcome = row.outcome
+    case = _case(pair, f"outcome {outcome.key}({outcome.of}/{outcome.over})")
+    if not pair.verdict.valid:
+        ET.SubElement(case, "skipped").text = NOT_VALID
+    elif outcome.judgement in (None, "undecided"):
+        why = outcome.reason or row.change
+        ET.SubElement(case, "skipped").text = _clean(f"{row.judgement}: {why}" if why else row.judgement)
     return case
 
 
@@ -92,7 +102,7 @@ def _assertions(pair: Analysis) -> list[ET.Element]:
     for outcome in asserts.judge(pair.run.manifest.asserts, pair.verdict):
         case = _case(pair, f"assert {outcome.text}")
         if not pair.verdict.valid:
-            ET.SubElement(case, "skipped").text = "there is no verdict"
+            ET.SubElement(case, "skipped").text = NOT_VALID
         elif outcome.broken:
             _add(case, "failure", f"{outcome.text} does not hold: {outcome.broken}", "\n".join(_in_words(pair)))
         cases.append(case)
@@ -110,13 +120,13 @@ def _add(case: ET.Element, kind: str, message: str, details: str) -> None:
 
 
 def _in_words(pair: Analysis) -> list[str]:
-    """Describes the verdict as the terminal does."""
-    lines = [
-        f"{labels.title(pair)} {labels.under(pair)}",
-        f"{label(pair)}  {headline(pair)}",
-        *explanation.sentences(pair),
-    ]
+    """Describes the decision and the outcomes as the terminal does."""
+    lines = [labels.header(pair)]
+    lines += filter(None, [block_counts.why_invalid(pair)])
+    lines += [f"{label:<9}{text}" for label, text in verdict_lines(pair).labelled]
     if pair.verdict.n:
+        lines += [row.in_words for row in outcome_rows.rows(pair)]
+        lines += filter(None, [outcome_rows.margins(pair), hints.quick_look(pair)])
         lines += [bottlenecks.line(pair, name) for name in labels.variant_names(pair)]
     return lines
 

@@ -6,28 +6,22 @@ from collections.abc import Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report.parts import felt, provenance, ratios, sections
+from vtlab.report.parts import felt, outcomes, provenance, sections
 from vtlab.report.parts.part import Table
 from vtlab.report.parts.sections import Section
-from vtlab.report.words import (
-    block_counts,
-    bottlenecks,
-    curve_sentences,
-    decision,
-    explanation,
-    figures,
-    hints,
-    labels,
-)
-from vtlab.report.words.headline import headline, label
+from vtlab.report.words import block_counts, bottlenecks, labels
+from vtlab.report.words.notes import notes
+from vtlab.report.words.turning_it_on import TurningItOn, turning_it_on
+from vtlab.report.words.verdict_lines import verdict_lines
 
+_FENCE = "```"
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
 def render(analyses: Sequence[Analysis]) -> str:
     """Renders the report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes."""
     parts = ["# Should this service turn virtual threads on?", ""]
-    parts += _table(["experiment", "decision", "verdict", "ratio", "interval", "blocks"], [_row(a) for a in analyses])
+    parts += _table(["experiment", "decision", "blocks"], [_row(a) for a in analyses])
     parts += [line for analysis in analyses for line in _assertions(analysis)]
     for analysis in analyses:
         parts += ["", *_run(analysis)]
@@ -40,20 +34,9 @@ def escaped(text: str) -> str:
 
 
 def _row(analysis: Analysis) -> list[str]:
-    v, c = analysis.verdict, analysis.verdict.primary_comparison
-    outcome = label(analysis)
-    if not v.valid:
-        outcome += ", not valid"
-    elif v.quick:
-        outcome += ", quick look"
-    return [
-        f"{labels.title(analysis)} {labels.under(analysis)}",
-        decision.decide(analysis).text,
-        outcome,
-        ratios.ratio_cell(c),
-        figures.interval(c.low, c.high),
-        str(v.n),
-    ]
+    verdict = analysis.verdict
+    state = " (not valid)" if not verdict.valid else " (quick look)" if verdict.quick else ""
+    return [labels.header(analysis), verdict_lines(analysis).verdict + state, str(verdict.n)]
 
 
 def _assertions(analysis: Analysis) -> list[str]:
@@ -71,26 +54,35 @@ def _assertions(analysis: Analysis) -> list[str]:
 
 def _run(analysis: Analysis) -> list[str]:
     v = analysis.verdict
-    lines = [f"## {escaped(f'{labels.title(analysis)} {labels.under(analysis)}')}", ""]
+    lines = [f"## {escaped(labels.header(analysis))}", ""]
     invalid = block_counts.why_invalid(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
-    advice = decision.decide(analysis)
-    lines += [f"**{escaped(advice.lead)}:** {escaped(advice.reason)}.", ""]
-    others = filter(None, [curve_sentences.decision_sentence(analysis), hints.quick_look(analysis)])
-    lines += [escaped(" ".join([f"{headline(analysis)}.", *explanation.sentences(analysis), *others])), ""]
+    for label, text in verdict_lines(analysis).labelled:
+        lines += [f"**{label}** {escaped(text)}", ""]
     if v.n:
+        table = outcomes.outcome_table(analysis)
+        lines += [*_table(table.head, table.rows, table.numeric), ""]
+        lines += [f"- {escaped(note)}" for note in notes(analysis)]
         lines += [f"- {escaped(bottlenecks.line(analysis, name))}" for name in labels.variant_names(analysis)]
         lines.append("")
+    if turning := turning_it_on(analysis):
+        lines += _turning(turning)
     for section in sorted(sections.sections(analysis), key=_rank):
         if v.n or not section.needs_blocks:
             lines += _folded(section.tables_title or section.title, [named.table for named in section.tables])
-    fence = "```"
-    commands = provenance.commands_to_repeat(analysis).replace(fence, "")
-    return [*lines, "To repeat this run:", "", f"{fence}sh", commands, fence]
+    commands = provenance.commands_to_repeat(analysis).replace(_FENCE, "")
+    return [*lines, "To repeat this run:", "", f"{_FENCE}sh", commands, _FENCE]
+
+
+def _turning(turning: TurningItOn) -> list[str]:
+    """Shows the lines for ``application.yaml``, and what else changes with them."""
+    texts = [turning.back, turning.not_measured, f"{turning.meters} {turning.watch}"]
+    lines = [escaped(turning.title), "", f"{_FENCE}yaml", *turning.yaml.splitlines(), _FENCE, ""]
+    return [*lines, *(f"- {escaped(text)}" for text in texts), f"- Source: <{turning.source}>", ""]
 
 
 #: Sections that come first here, in this order; the others follow as the report has them.
-_FIRST = (felt.TITLE, sections.PERFORMANCE, sections.FAILURES, sections.RATIOS, sections.BOUNDS)
+_FIRST = (felt.TITLE, sections.PERFORMANCE, sections.FAILURES, sections.OUTCOMES, sections.BOUNDS)
 
 
 def _rank(section: Section) -> int:

@@ -9,20 +9,28 @@ from urllib.parse import quote
 from markupsafe import Markup
 from rich import table as terminal
 
+from vtlab.model.outcome import Key
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.report.charts import svg
 from vtlab.report.charts.ratios import DatedRatio, ratio_history
 from vtlab.report.pages import template
-from vtlab.report.parts import ratios
-from vtlab.report.parts.part import Table
-from vtlab.report.words import bottlenecks, figures, labels
-from vtlab.report.words.headline import label
+from vtlab.report.parts.part import Panel, Table
+from vtlab.report.words import bottlenecks, figures, labels, outcome_rows
+from vtlab.report.words.outcome_rows import OutcomeRow
+from vtlab.report.words.verdict_lines import verdict_lines
+
+#: Columns of criteria in a terminal; the page has all.
+_IN_TERMINAL = (
+    Key(criterion="capacity", load="full"),
+    Key(criterion="median", load="typical"),
+    Key(criterion="tail", load="typical"),
+)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One comparison of one run, and the folder of its call, below the folder of all."""
+    """One pair of variants of one run, and the folder of its call, below the folder of all."""
 
     folder: str
     analysis: Analysis
@@ -30,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """Comparable runs in order of time: one comparison of one experiment under one limit."""
+    """Comparable runs in order of time: one pair of variants of one experiment under one limit."""
 
     title: str
     entries: list[Entry]
@@ -40,9 +48,7 @@ class Line:
 class _Section:
     title: str
     description: str
-    heading: str
-    chart: Markup | None
-    caption: str
+    panels: list[Panel]
     table: Table
 
 
@@ -50,9 +56,8 @@ def group(entries: Sequence[Entry]) -> list[Line]:
     """Groups runs to lines, by experiment and limits; in each line in order of time."""
     lines: dict[tuple[str, ...], list[Entry]] = {}
     for entry in sorted(entries, key=lambda e: (e.analysis.run.manifest.started, e.folder)):
-        c = entry.analysis.verdict.primary_comparison
         title = f"{labels.title(entry.analysis)} {labels.under(entry.analysis)}"
-        lines.setdefault((title, c.metric, c.of, c.over), []).append(entry)
+        lines.setdefault((title, *labels.variant_names(entry.analysis)), []).append(entry)
     return [Line(key[0], lines[key]) for key in sorted(lines)]
 
 
@@ -73,49 +78,78 @@ def render(root: str, lines: Sequence[Line], unread: Mapping[str, str]) -> str:
 
 
 def _section(line: Line) -> _Section:
-    newest = line.entries[-1].analysis
-    heading = labels.ratio_heading(newest.verdict.primary_comparison)
     return _Section(
         title=line.title,
-        description=newest.run.experiment.description,
-        heading=heading,
-        chart=ratio_chart(line.entries, f"{heading}, run by run"),
-        caption="Dots: ratios, hollow where the run is not valid. Lines: their intervals. Grey band:"
-        f" ±{percent(newest.verdict.margin)}, too small to matter. Time runs from left to right, one step per run.",
+        description=line.entries[-1].analysis.run.experiment.description,
+        panels=list(filter(None, [outcome_panel(line.entries, key) for key in _keys(line)])),
         table=_table(line),
     )
 
 
-def ratio_chart(entries: Sequence[Entry], title: str) -> Markup | None:
-    """Draws the ratio of each run, in order of time; None without any ratio."""
-    runs = [
-        DatedRatio(_measured(entry), entry.analysis.verdict.primary_comparison, entry.analysis.verdict.valid)
-        for entry in entries
-    ]
-    return ratio_history(runs, entries[-1].analysis.verdict.margin, title)
+def _keys(line: Line) -> list[Key]:
+    """Lists the criteria of the runs of a line, in the order of reports."""
+    found = {str(o.key): o.key for entry in line.entries for o in entry.analysis.verdict.outcomes}
+    return [found[name] for name in outcome_rows.ORDER if name in found]
+
+
+def _row(entry: Entry, key: Key) -> OutcomeRow | None:
+    return next((row for row in outcome_rows.rows(entry.analysis) if row.outcome.key == key), None)
+
+
+def outcome_panel(entries: Sequence[Entry], key: Key) -> Panel | None:
+    """Draws the ratio of a criterion in each run, in order of time; None without any ratio."""
+    found = [(entry, row) for entry in entries if (row := _row(entry, key))]
+    runs = [DatedRatio(_measured(entry), row.outcome, entry.analysis.verdict.valid) for entry, row in found]
+    over, of = labels.variant_names(entries[-1].analysis)
+    title = f"{_column(key)}: {of} over {over}"
+    chart = ratio_history(runs, f"{title}, run by run")
+    if chart is None:
+        return None
+    caption = f"Grey band: ±{percent(runs[-1].outcome.margin)}, too small to matter."
+    return Panel(title, chart, caption)
 
 
 def _table(line: Line) -> Table:
-    names = labels.variant_names(line.entries[-1].analysis)
-    head = ["measured", "verdict", "ratio", "interval", "blocks", *(f"{n}: bottleneck" for n in names), "report"]
-    rows = []
-    for entry in reversed(line.entries):
-        measured, verdict, *others = _cells(entry)
-        # A verdict stays on one line with its symbol.
-        cells = [measured, verdict.replace(" ", "\u00a0"), *others]
-        rows.append([*cells, *_bottlenecks(entry, names), _link(entry)])
-    return Table("Newest run first.", head, rows, numeric=(2, 3, 4))
+    names, keys = labels.variant_names(line.entries[-1].analysis), _keys(line)
+    head = ["measured", "decision", *map(_column, keys), "blocks", f"bottlenecks: {', '.join(names)}", "report"]
+    rows = [
+        [
+            _measured(entry),
+            _decision(entry),
+            *(_cell(_row(entry, key)) for key in keys),
+            str(entry.analysis.verdict.n),
+            _bottlenecks(entry, names),
+            _link(entry),
+        ]
+        for entry in reversed(line.entries)
+    ]
+    return Table("Newest run first.", head, rows, numeric=(2 + len(keys),))
 
 
-def _cells(entry: Entry) -> list[str]:
-    v, c = entry.analysis.verdict, entry.analysis.verdict.primary_comparison
-    verdict = label(entry.analysis) if v.valid else "✕ not valid"
-    return [_measured(entry), verdict, ratios.ratio_cell(c), figures.interval(c.low, c.high), str(v.n)]
+def _column(key: Key) -> str:
+    """Names a criterion for a heading: ``median``, ``median at full load``."""
+    is_other = key.load == "full" and key.criterion != "capacity"
+    return f"{key.criterion} at full load" if is_other else key.criterion
 
 
-def _bottlenecks(entry: Entry, names: Sequence[str]) -> list[str]:
+def _decision(entry: Entry) -> str:
+    verdict = entry.analysis.verdict
+    return verdict_lines(entry.analysis).verdict if verdict.valid else "✕ not valid"
+
+
+def _cell(row: OutcomeRow | None) -> str:
+    """Writes an outcome with its symbol and its change: ``▲ better 2.00× (1.98–2.02)``."""
+    if row is None or (row.outcome.judgement is None and not row.change):
+        return figures.DASH
+    word = row.judgement if row.outcome.judgement else ""
+    change = row.change.replace(" %", "\u00a0%")
+    return f"{row.symbol}\u00a0{' '.join(filter(None, [word, change]))}"
+
+
+def _bottlenecks(entry: Entry, names: Sequence[str]) -> str:
     variants = entry.analysis.verdict.variants
-    return [bottlenecks.resource_names(variants[n].bottleneck) if n in variants else figures.DASH for n in names]
+    known = [bottlenecks.resource_names(variants[n].bottleneck) if n in variants else figures.DASH for n in names]
+    return ", ".join(known)
 
 
 def _link(entry: Entry) -> Markup:
@@ -130,9 +164,19 @@ def _measured(entry: Entry) -> str:
 def terminal_table(lines: Sequence[Line]) -> terminal.Table:
     """Lists the runs for a terminal: a row for each, the newest of each line last."""
     table = terminal.Table(box=None, pad_edge=False)
-    for title in ("experiment", "measured", "verdict", "ratio", "interval", "n"):
-        table.add_column(title, no_wrap=title != "experiment", justify="right" if title in ("ratio", "n") else "left")
+    for title in ("experiment", "measured", "decision", *(key.criterion for key in _IN_TERMINAL), "n"):
+        table.add_column(title, no_wrap=title != "experiment", justify="right" if title == "n" else "left")
     for line in lines:
         for number, entry in enumerate(line.entries):
-            table.add_row("" if number else line.title, *_cells(entry))
+            verdict = entry.analysis.verdict
+            advice = verdict.decisions[0].advice if verdict.valid else "✕ not valid"
+            cells = [_short(_row(entry, key)) for key in _IN_TERMINAL]
+            table.add_row("" if number else line.title, _measured(entry)[:10], advice, *cells, str(verdict.n))
     return table
+
+
+def _short(row: OutcomeRow | None) -> str:
+    """Writes an outcome as its symbol with the change alone: ``▲ 2.00×``."""
+    if row is None or row.outcome.ratio is None:
+        return row.symbol if row else figures.DASH
+    return f"{row.symbol} {outcome_rows.bound_sign(row.outcome)}{figures.change(row.outcome.ratio, None, None)}"

@@ -13,7 +13,8 @@ from vtlab.host import program
 from vtlab.model.outcome import Judgement
 from vtlab.model.run import Analysis
 from vtlab.report.parts import thresholds
-from vtlab.report.words import block_counts, curve_sentences, finding_lines, hints, labels, outcome_rows
+from vtlab.report.words import block_counts, finding_lines, labels, outcome_rows
+from vtlab.report.words.notes import notes
 from vtlab.report.words.turning_it_on import turning_it_on
 from vtlab.report.words.verdict_lines import verdict_lines
 
@@ -83,8 +84,7 @@ def _pair(analysis: Analysis) -> list[_Line]:
 
 def _table(analysis: Analysis) -> list[Text]:
     """Lays out a row for each criterion; none where no block counts."""
-    # What was not measured stands below.
-    rows = [r for r in outcome_rows.rows(analysis) if r.outcome.judgement or r.outcome.value is not None]
+    rows = outcome_rows.shown(analysis)
     if not rows:
         return []
     over, of = labels.variant_names(analysis)
@@ -118,10 +118,7 @@ def _notes(analysis: Analysis) -> list[str]:
         return [finding_lines.finding_line(finding) for finding in analysis.verdict.findings]
     turning = turning_it_on(analysis)
     texts = [
-        outcome_rows.margins(analysis),
-        *outcome_rows.reasons(analysis),
-        curve_sentences.decision_sentence(analysis),
-        hints.quick_look(analysis),
+        *notes(analysis),
         thresholds.threshold_line(analysis),
         *(turning.lines if turning else []),
         *(finding_lines.finding_line(finding) for finding in analysis.verdict.findings),

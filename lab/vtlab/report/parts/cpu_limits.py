@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
+from vtlab.model.outcome import Key, Outcome
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import VariantResult
-from vtlab.report.charts.ratios import RatioRow, ratio_intervals
-from vtlab.report.parts import performance, ratios
-from vtlab.report.parts.part import Table
-from vtlab.report.words import bottlenecks, figures, labels
+from vtlab.report.charts.forest import forest
+from vtlab.report.parts.part import Panel, Table
+from vtlab.report.words import bottlenecks, figures, labels, outcome_rows
+from vtlab.report.words.outcome_rows import OutcomeRow
+from vtlab.report.words.verdict_lines import verdict_lines
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,7 @@ class LimitGroup:
     """One experiment under several CPU limits."""
 
     experiment: str
-    heading: str
-    chart: Markup
-    caption: str
+    panels: list[Panel]
     table: Table
 
 
@@ -32,48 +29,54 @@ def limit_groups(analyses: Sequence[Analysis]) -> list[LimitGroup]:
     for name in dict.fromkeys(a.verdict.experiment for a in analyses):
         by_limit = [a for a in analyses if a.verdict.experiment == name]
         by_limit.sort(key=lambda a: a.run.experiment.limits.cpu)
-        compared = {(a.verdict.primary, *a.run.experiment.variants) for a in by_limit}
+        compared = {tuple(a.run.experiment.variants) for a in by_limit}
         if len({a.run.experiment.limits.cpu for a in by_limit}) > 1 and len(compared) == 1:
-            groups.append(_group(name, by_limit))
+            groups.append(LimitGroup(name, _panels(by_limit), _limit_table(by_limit)))
     return groups
 
 
-def _group(name: str, by_limit: Sequence[Analysis]) -> LimitGroup:
-    heading = labels.ratio_heading(by_limit[0].verdict.primary_comparison)
-    rows = [RatioRow(figures.cores(a.run.experiment.limits.cpu), a.verdict.primary_comparison) for a in by_limit]
-    return LimitGroup(
-        experiment=name,
-        heading=heading,
-        chart=ratio_intervals(rows, by_limit[0].verdict.margin, f"{heading} under each CPU limit"),
-        caption="Dots: ratios. Lines: their intervals. Grey band: too small to matter.",
-        table=_limit_table(by_limit),
-    )
+def _claims(by_limit: Sequence[Analysis]) -> list[Key]:
+    """Lists the claims that a run judged under any of the limits."""
+    claims = [o.key for a in by_limit for o in a.verdict.outcomes if o.is_claim and o.ratio is not None]
+    return list(dict.fromkeys(claims))
+
+
+def _row(analysis: Analysis, key: Key) -> OutcomeRow | None:
+    return next((row for row in outcome_rows.rows(analysis) if row.outcome.key == key), None)
+
+
+def _panels(by_limit: Sequence[Analysis]) -> list[Panel]:
+    return [_panel(by_limit, key) for key in _claims(by_limit)]
+
+
+def _panel(by_limit: Sequence[Analysis], key: Key) -> Panel:
+    over, of = labels.variant_names(by_limit[0])
+    rows: list[tuple[str, Outcome]] = []
+    for analysis in by_limit:
+        if row := _row(analysis, key):
+            rows.append((figures.cores(analysis.run.experiment.limits.cpu), row.outcome))
+    title = f"{str(key).capitalize()} of {of} beside {over}"
+    caption = "Dots: what was measured. Lines: their intervals. Grey bands: too small to matter."
+    return Panel(title, forest(rows, f"{title} under each CPU limit"), caption)
 
 
 def _limit_table(by_limit: Sequence[Analysis]) -> Table:
-    names = labels.variant_names(by_limit[0])
+    names, claims = labels.variant_names(by_limit[0]), _claims(by_limit)
     rows = []
     for a in by_limit:
-        v, c = a.verdict, a.verdict.primary_comparison
-        results = [v.variants[n] for n in names]
+        results = [a.verdict.variants[name] for name in names]
         rows.append(
             [
                 labels.limits(a),
-                "not valid" if not v.valid else c.verdict or "",
-                ratios.ratio_cell(c),
-                figures.interval(c.low, c.high),
-                str(v.n),
-                *(_figure(v.primary, r) for r in results),
-                *(bottlenecks.resource_names(r.bottleneck) for r in results),
+                verdict_lines(a).verdict + " (not valid)" * (not a.verdict.valid),
+                *(_outcome(_row(a, key)) for key in claims),
+                str(a.verdict.n),
+                *(bottlenecks.resource_names(result.bottleneck) for result in results),
             ]
         )
-    head = ["limits", "verdict", "ratio", "interval", "blocks"]
-    metric = labels.metric(by_limit[0].verdict.primary)
-    head += [f"{n}: {column}" for column in (metric, "bottleneck") for n in names]
-    return Table("One run for each CPU limit.", head, rows, numeric=(2, 3, 4, 5, 6))
+    head = ["limits", "decision", *(str(key) for key in claims), "blocks", *(f"{name}: bottleneck" for name in names)]
+    return Table("One run for each CPU limit.", head, rows, numeric=(2 + len(claims),))
 
 
-def _figure(metric: str, result: VariantResult) -> str:
-    if metric == "throughput":
-        return figures.rate(result.throughput)
-    return performance.latency_figure(result, "p99")
+def _outcome(row: OutcomeRow | None) -> str:
+    return f"{row.symbol} {row.judgement} {row.change}".rstrip() if row else figures.DASH

@@ -11,9 +11,9 @@ from vtlab.report.parts import (
     felt,
     findings,
     load_curve,
+    outcomes,
     performance,
     provenance,
-    ratios,
     resource_use,
     thresholds,
 )
@@ -21,7 +21,7 @@ from vtlab.report.parts.part import Panel, Table
 from vtlab.report.words import labels
 
 #: Titles of the sections that a short page shows first.
-RATIOS, FAILURES = "Ratio in each block", "Failures"
+OUTCOMES, FAILURES = "Ratio in each block", "Failures"
 PERFORMANCE, BOUNDS = "Throughput and latency", "Bound beside measurement"
 
 
@@ -66,7 +66,7 @@ def sections(analysis: Analysis) -> list[Section]:
     """Returns the evidence of a run, section by section; leaves out those with nothing to show."""
     listed = [
         _curve(analysis),
-        _ratios(analysis),
+        _outcomes(analysis),
         _felt(analysis),
         _tables(FAILURES, performance.failure_table(analysis)),
         _performance(analysis),
@@ -104,15 +104,15 @@ def _curve(analysis: Analysis) -> Section:
     return _tables("Throughput and latency over users", table)
 
 
-def _ratios(analysis: Analysis) -> Section:
+def _outcomes(analysis: Analysis) -> Section:
     return Section(
-        RATIOS,
-        [NamedTable("ratios by metric", ratios.metric_table(analysis))],
+        OUTCOMES,
+        [NamedTable("intervals by criterion", outcomes.interval_table(analysis))],
         note="A block is one fresh start of every variant: the unit of replication. Blocks that agree narrow the"
         " interval.",
-        chart=ratios.block_panel(analysis),
+        panels=outcomes.block_panels(analysis),
         no_charts="No ratios to draw.",
-        tables_title="Ratios by metric",
+        tables_title="Intervals by criterion",
     )
 
 

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from vtlab.catalogue import palette
+from vtlab.model.load import NONE
+from vtlab.model.outcome import Advice
 from vtlab.model.run import Analysis
-from vtlab.model.units import in_blocks, percent
-from vtlab.report.parts import findings, load_curve, performance, ratios, time_split
+from vtlab.model.units import in_blocks
+from vtlab.report.parts import findings, load_curve, outcomes, performance, time_split
+from vtlab.report.parts.outcomes import OutcomePicture
 from vtlab.report.parts.part import Panel, Table
-from vtlab.report.words import (
-    block_counts,
-    bottlenecks,
-    curve_sentences,
-    decision,
-    explanation,
-    figures,
-    hints,
-    labels,
-)
-from vtlab.report.words.decision import Decision
-from vtlab.report.words.headline import headline, label
+from vtlab.report.words import block_counts, bottlenecks, figures, hints, labels
+from vtlab.report.words.notes import notes
+from vtlab.report.words.turning_it_on import TurningItOn, turning_it_on
+from vtlab.report.words.verdict_lines import verdict_lines
+
+#: Classes of the style sheet.
+_TONES: dict[Advice, str] = {
+    "turn it on": "good",
+    "leave it off": "bad",
+    "no difference": "same",
+    "trade-off": "open",
+    "no decision": "open",
+}
+#: Where the command begins in a line.
+_COMMAND = ": vtlab "
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,15 @@ class Badge:
 
     kind: str
     text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A labelled line: ``NEXT``, its text, and the command that ends it."""
+
+    label: str
+    text: str
+    command: str
 
 
 @dataclass(frozen=True)
@@ -49,15 +62,16 @@ class Card:
 
     experiment: str
     limits: str
+    #: Of the variants.
+    names: list[str]
     tone: str
-    decision: Decision
+    #: The lines VERDICT, WHY, NEXT and SLO.
+    lines: list[Line]
     badges: list[Badge]
-    headline: str
-    sentences: list[str]
     invalid: str | None
-    quick: str | None
-    chart: Markup | None
-    chart_caption: str
+    outcomes: OutcomePicture | None
+    notes: list[str]
+    turning: TurningItOn | None
     variants: list[VariantCard]
     #: Throughput over users, where vtlab searched the load.
     curve: Panel | None
@@ -68,22 +82,19 @@ class Card:
 
 
 def verdict_card(analysis: Analysis) -> Card:
-    """Returns the card of a run's verdict."""
+    """Returns the card of an analysis of one pair."""
     verdict, invalid = analysis.verdict, block_counts.why_invalid(analysis)
-    parted = curve_sentences.decision_sentence(analysis)
     return Card(
         experiment=labels.title(analysis),
         limits=labels.under(analysis),
-        tone="invalid" if invalid else verdict.primary_comparison.verdict or "inconclusive",
-        decision=decision.decide(analysis),
+        names=labels.variant_names(analysis),
+        tone="invalid" if invalid else _TONES[verdict.decisions[0].advice],
+        lines=[_line(label, text) for label, text in verdict_lines(analysis).labelled],
         badges=_badges(analysis),
-        headline=headline(analysis),
-        sentences=[*explanation.sentences(analysis), *filter(None, [parted])],
         invalid=invalid,
-        quick=hints.quick_look(analysis),
-        chart=ratios.interval_chart(analysis),
-        chart_caption="Dot: the ratio. Line: its interval. Grey band: the margin,"
-        f" ±{percent(verdict.margin)}, too small to matter.",
+        outcomes=outcomes.outcome_picture(analysis),
+        notes=notes(analysis),
+        turning=turning_it_on(analysis),
         variants=[_variant(analysis, name) for name in labels.variant_names(analysis)] if verdict.n else [],
         curve=load_curve.curve_panel(analysis),
         times=time_split.time_panels(analysis),
@@ -93,11 +104,15 @@ def verdict_card(analysis: Analysis) -> Card:
     )
 
 
+def _line(label: str, text: str) -> Line:
+    before, found, command = text.partition(_COMMAND)
+    return Line(label, before + ":" * bool(found), f"vtlab {command}" if found else "")
+
+
 def _badges(analysis: Analysis) -> list[Badge]:
-    outcome, n = label(analysis), analysis.verdict.n
-    # An invalid run has figures, but no verdict that anyone should act on.
-    is_invalid = block_counts.why_invalid(analysis) is not None
-    badges = [Badge("verdict", "✕ not valid"), Badge("plain", outcome)] if is_invalid else [Badge("verdict", outcome)]
+    n = analysis.verdict.n
+    # An invalid run has figures, but no decision that anyone should act on.
+    badges = [Badge("verdict", "✕ not valid")] if block_counts.why_invalid(analysis) else []
     badges += [Badge("open", "◔ quick look")] if hints.quick_look(analysis) else []
     return [*badges, Badge("plain", f"{n} block{'' if n == 1 else 's'}")]
 
@@ -106,9 +121,9 @@ def _variant(analysis: Analysis, name: str) -> VariantCard:
     result = analysis.verdict.variants[name]
     if not result.throughput and result.failed_blocks:
         figure, unit = "fails", in_blocks(result.failed_blocks, analysis.verdict.n)
-    elif analysis.verdict.primary == "throughput":
+    elif analysis.run.experiment.load_.full != NONE:
         figure, unit = figures.rate(result.throughput), "throughput"
-    elif result.growth is not None or name in analysis.verdict.primary_comparison.overloaded:
+    elif result.growth is not None or result.overloaded_blocks:
         figure, unit = "overloaded", f"{figures.rate(result.throughput)} answered"
     else:
         figure, unit = performance.latency_figure(result, "p99"), "latency p99"

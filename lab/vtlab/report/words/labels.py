@@ -5,7 +5,6 @@ from __future__ import annotations
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Comparison
 from vtlab.report.words import figures
 
 
@@ -36,12 +35,6 @@ def title(analysis: Analysis) -> str:
     """Names the experiment, and where it compares several variants with the first, which of them this is."""
     name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment.variants
     return name if len(variants) == 2 else f"{name}, {variant_names(analysis)[-1]}"
-
-
-def ratio_heading(c: Comparison) -> str:
-    """Names what a ratio compares: ``Throughput of virtual over platform``."""
-    metric_words = metric(c.metric)
-    return f"{metric_words[0].upper()}{metric_words[1:]} of {c.of} over {c.over}"
 
 
 METRICS = {

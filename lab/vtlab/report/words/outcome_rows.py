@@ -18,6 +18,8 @@ from vtlab.report.words import figures, phrases
 #: Beside each word, for readers without colour.
 SYMBOLS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "fails": "✗", None: "·"}
 NO_OUTCOME = "no outcome"
+#: Criteria in the order of reports.
+ORDER = ("capacity", "median", "tail", "median.full", "tail.full", "cpu", "memory", "probe")
 #: How values of a criterion are written, and the unit that stands before them.
 _FORMS: dict[CriterionName, tuple[str, Callable[[float | None], str]]] = {
     "capacity": ("req/s", lambda value: figures.rate(value).removesuffix("/s")),
@@ -52,11 +54,38 @@ class OutcomeRow:
     judgement: str
     symbol: str
 
+    @property
+    def name(self) -> str:
+        """Names the criterion at its load: ``tail (p95) at 24 users``."""
+        return f"{self.criterion} at {self.load}" if self.load else self.criterion
+
+    @property
+    def in_words(self) -> str:
+        """Writes the row as a clause: ``capacity at 24 users: 48.8 and 48.4 req/s, −0.9 % (−2.1 to +0.3): same``."""
+        return ": ".join(filter(None, [self.name, self.measured, self.judgement, self.outcome.reason]))
+
+    @property
+    def measured(self) -> str:
+        """Writes both values, and the change: ``211 ms and 212 ms, +0.5 % (−1 to +2)``."""
+        values = f"{self.base_value} and {self.value}"
+        both = f"{values} {self.unit}".rstrip() if self.load else f"{self.unit} {values}".lstrip()
+        return ", ".join(filter(None, ["" if self.outcome.value is None else both, self.change]))
+
+    @property
+    def heading(self) -> str:
+        """Names the criterion, with the unit where values have none: ``capacity (req/s)``, ``tail (p95)``."""
+        return f"{self.criterion} ({self.unit})" if self.unit else self.criterion
+
 
 def rows(analysis: Analysis) -> list[OutcomeRow]:
     """Writes the outcomes of an analysis of one pair (``split_by_comparison``)."""
     run = analysis.run
     return [_row(outcome, run.experiment, run.manifest) for outcome in analysis.verdict.outcomes]
+
+
+def shown(analysis: Analysis) -> list[OutcomeRow]:
+    """Writes the rows that have something to show beside their name: what was not measured stands below them."""
+    return [row for row in rows(analysis) if row.outcome.judgement or row.outcome.value is not None]
 
 
 @dataclass(frozen=True)
@@ -152,9 +181,15 @@ def load_words(load: LoadName | None, experiment: Experiment, manifest: Manifest
     return "" if isinstance(experiment.load, ClosedLoad) else figures.rate(experiment.load.rate)
 
 
+def bound_sign(outcome: Outcome) -> str:
+    """Marks a ratio that may be further from 1: ``≥ ``, and ``≤ `` below 1; empty of any other."""
+    if not outcome.is_lower_bound:
+        return ""
+    return "≤ " if outcome.judgement == "worse" and (outcome.ratio or 1.0) < 1 else "≥ "
+
+
 def _row(outcome: Outcome, experiment: Experiment, manifest: Manifest) -> OutcomeRow:
     unit, form = _FORMS[outcome.key.criterion]
-    sign = "≥ " if outcome.is_lower_bound else ""
     has_ratio = outcome.ratio is not None
     return OutcomeRow(
         outcome,
@@ -163,7 +198,9 @@ def _row(outcome: Outcome, experiment: Experiment, manifest: Manifest) -> Outcom
         unit=unit,
         base_value=form(outcome.base_value),
         value=form(outcome.value),
-        change=sign + figures.change(outcome.ratio or 1.0, outcome.low, outcome.high) if has_ratio else "",
+        change=bound_sign(outcome) + figures.change(outcome.ratio or 1.0, outcome.low, outcome.high)
+        if has_ratio
+        else "",
         judgement=outcome.judgement or NO_OUTCOME,
         symbol=SYMBOLS[outcome.judgement],
     )

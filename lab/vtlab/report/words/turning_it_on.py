@@ -30,6 +30,11 @@ class TurningItOn:
     is_open: bool
 
     @property
+    def title(self) -> str:
+        """Begins the text: what it is about."""
+        return "If you turn them on, in application.yaml:" if self.is_open else "In application.yaml:"
+
+    @property
     def lines(self) -> list[str]:
         """The same, briefly."""
         texts = [self.not_measured, f"{self.meters} {self.watch}"]
