@@ -172,6 +172,7 @@ class _Measurement:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
             is_accepted = self._accepts(block)
+            self._refuse_certain(block)
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
@@ -242,6 +243,13 @@ class _Measurement:
         confidence = 1 - stopping_rule.level(rule, blocks) if rule else paired.CONFIDENCE
         compared = comparisons.primary_comparisons(self.run.experiment, self._accepted, confidence)
         self._progress.show_ratio(*so_far.criterion_and_ratio(compared))
+
+    def _refuse_certain(self, block: Block) -> None:
+        """Raises InvalidRun where another attempt at the block must end alike."""
+        if reasons := checks.certain_reasons(block, self.run.experiment):
+            raise InvalidRun(
+                f"{self.run.name}: no attempt can count: {'; '.join(reasons)}", "change the experiment, and start anew"
+            )
 
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:

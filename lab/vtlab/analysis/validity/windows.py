@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator
+from dataclasses import replace
 
 from vtlab.analysis.laws.single_user import response_alone
 from vtlab.analysis.validity.check import Check, Value, block_check, moment_of
@@ -68,7 +69,7 @@ def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(rounds, f"{rounds:,.1f}", reason, trial.variant, moment_of(trial))
 
 
-LENGTH = block_check("windows", "machine", "as long as an answer takes", _long_enough)
+LENGTH = replace(block_check("windows", "machine", "as long as an answer takes", _long_enough), is_certain=True)
 P99 = Check("answers for a p99", "machine", f">= {LEAST_FOR_P99:,}", sound_trials, _enough, 1, operator.lt)
 ROUNDS = Check(
     "rounds in a window",
