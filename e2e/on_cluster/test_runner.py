@@ -35,8 +35,8 @@ def test_one_command_ends_with_a_verdict_in_a_config_map() -> None:
     begun = time.monotonic()
     lab.install("--set", "experiments={blocking}", *runs.runner())
     log = lab.job_log("lab-runner-1", timeout=runs.PATIENCE)
-    verdict = log[log.index("blocking under 1 CPU") :]
-    assert re.search(r"(?m)^  platform: .*limited by its 200 Tomcat threads", verdict), log
+    verdict = log[log.index("blocking · 1 CPU") :]
+    assert re.search(r"(?m)^WHY +platform is limited by its 200 Tomcat threads", verdict), log
     assert verdict.index("report: /results/") < verdict.index("dashboards: run "), "Prometheus has the verdict, too"
     held = lab.get("configmap", "lab-verdict")["data"]
     assert held.keys() == {"report.md", "verdict.json", "junit.xml", "report.html"}

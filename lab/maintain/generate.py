@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maintain import claims, measured_page
+from maintain import claims, few_blocks, measured_page, priors
 from maintain.reference import catalogue, commands, schemas, values
 from maintain.reference import findings as finding_page
 from vtlab.analysis.validity import checks
@@ -76,6 +76,8 @@ TABLE: Sequence[File | Folder] = (
     File(SCHEMA, experiment_files.schema),
     File("lab/verdict.schema.json", store.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
+    File(priors.PRIORS, priors.priors_json),
+    File(few_blocks.PICTURE, few_blocks.picture),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),
     File("docs/reference/cli.md", commands.text),

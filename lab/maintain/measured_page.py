@@ -91,7 +91,7 @@ def from_analysis(analysis: Analysis) -> Measured:
         limits=labels.limits(analysis),
         target="one machine" if manifest.target == "local" else "Kubernetes",
         command=shown_command(manifest),
-        machine=_machine(manifest),
+        machine=machine(manifest),
         date=figures.utc(manifest.started),
         version=manifest.versions.get("vtlab", ""),
         commit=manifest.commit[:7],
@@ -120,7 +120,8 @@ def shown_command(manifest: Manifest) -> str:
     return shlex.join(part for i, part in enumerate(parts) if i not in elsewhere)
 
 
-def _machine(manifest: Manifest) -> str:
+def machine(manifest: Manifest) -> str:
+    """Describes the machine of a run, with its JDK."""
     m = manifest.machine
     cores = f"{m['cores']} cores of {m['cpu']}" if "cores" in m and "cpu" in m else ""
     parts = [cores, m.get("memory", ""), f"JDK {manifest.versions['java']}" if "java" in manifest.versions else ""]

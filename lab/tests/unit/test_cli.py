@@ -169,6 +169,8 @@ BAD = [
     ("run", "blocking", "--max-time", "8m", "--blocks", "3"),
     ("run", "blocking", "--max-rejected", "-1"),
     ("run", "blocking", "--blocks", "six"),
+    ("run", "blocking", "--slo", "p98=200ms"),
+    ("run", "blocking", "--slo", "p99=fast"),
     ("run", "blocking", "--assert", "speed"),
     ("run", "blocking", "--assert", "speed(virtual/platform) > 1"),
     ("run", "blocking", "--assert", "throughput(virtual/platform) > 1"),

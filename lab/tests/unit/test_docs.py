@@ -92,7 +92,7 @@ def test_the_output_in_the_readme_is_what_vtlab_prints(tmp_path: Path) -> None:
         (folder / file.name).write_bytes(file.read_bytes())
     (block,) = fences(REPOSITORY / "README.md", "text")
     assert call("report", folder).out.strip().startswith(block.strip())
-    assert block.strip().endswith("(115.6–116.2)."), "the whole of its answer"
+    assert "\nerrors " in block, "the whole of its table"
 
 
 @pytest.mark.parametrize("page", SHORT)

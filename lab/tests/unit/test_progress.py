@@ -17,10 +17,12 @@ from rich.console import Console
 from tests.support import recorded, replay
 from tests.support.film import BUDGET, Clock, FilmedProgress, Frame, film_blocks, film_try, terminal
 from tests.support.replay import RUN, as_recorded, console, replaying
+from vtlab.analysis import run_status
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.commands import compare, history, report
 from vtlab.measuring.progress import BlockOutcome, Progress, in_short
 from vtlab.measuring.schedule import RunTime, TimeLeft
+from vtlab.model.outcome import Key
 from vtlab.planning import k6_timing, light_load
 from vtlab.report.words import so_far
 from vtlab.runs import store
@@ -151,12 +153,15 @@ def test_runs_of_one_call_are_told_apart() -> None:
 
 
 def test_a_failing_variant_and_a_run_without_a_ratio_have_words_of_their_own() -> None:
-    failed = recorded.analysed(recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))).verdict.comparisons
-    assert so_far.criterion_and_ratio(failed[:1]) == ("", "virtual fails")
+    run = recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))
+    failed = run_status.claims_so_far(run, run.blocks)
+    assert so_far.criterion_and_ratio(failed) == ("", "virtual fails")
     without = failed[0].model_copy(update={"fails": [], "ratio": None})
     assert so_far.criterion_and_ratio([without]) == ("", "")
-    three = [without.model_copy(update={"ratio": 1.02, "metric": "latency_p99"})] * 2
-    assert so_far.criterion_and_ratio(three) == ("p99 latency of virtual", "+2.0 % (provisional)")
+    known = without.model_copy(update={"ratio": 1.02, "percentile": "p95", "is_provisional": True})
+    tail = known.model_copy(update={"key": Key(criterion="tail", load="typical")})
+    three = [without, tail, tail.model_copy(update={"of": "virtual-2"})]
+    assert so_far.criterion_and_ratio(three) == ("tail (p95) of virtual", "+2.0 % (provisional)")
 
 
 @pytest.mark.parametrize(

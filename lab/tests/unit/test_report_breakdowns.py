@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 from typing import Any
-
-from rich.console import Console
 
 from tests.support import recorded
 from vtlab.analysis import verdict
 from vtlab.model.records import Diagnosis, Place
 from vtlab.model.run import Analysis
-from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.pages import html, markdown
 from vtlab.report.parts import breakdowns
-from vtlab.report.parts.breakdowns import breakdown_line, breakdown_table
+from vtlab.report.parts.breakdowns import breakdown_table
 
 SEMAPHORE = Place(activity="lock", place="Semaphore at OrderService:42", threads=620)
 QUERY = Place(activity="database", place="pgJDBC at OrderService:17", threads=300)
@@ -76,24 +73,6 @@ def test_the_variants_stand_side_by_side() -> None:
     )
 
 
-def test_a_line_has_the_three_largest_parts() -> None:
-    time = analysed(virtual=VIRTUAL).verdict.variants["virtual"].time
-    assert time is not None
-    assert breakdown_line("virtual", time) == (
-        "virtual: 62 % of the time waiting for a lock, Semaphore at OrderService:42; 620 at a time. 30 % waiting for"
-        " the database, pgJDBC at OrderService:17; 300 at a time. 8 % waiting: Thread.sleep at Till:7; 75 at a time."
-        " Explained: 100 % of 1.00 s."
-    )
-
-
-def test_what_computes_and_what_is_small_on_a_line() -> None:
-    shown = VIRTUAL.model_copy(update={"places": [FEW.model_copy(update={"threads": 995}), FEWER]})
-    time = analysed(virtual=shown).verdict.variants["virtual"].time
-    assert time is not None
-    line = "virtual: 100 % of the time computing: Till:9; 995 at a time. Explained: 100 % of 1.00 s."
-    assert breakdown_line("virtual", time) == line
-
-
 def test_what_no_thread_has_and_what_the_server_waits_for_is_called_unknown() -> None:
     server = Place(activity="wait", place="Condition at CoyoteAdapter:342", threads=400, is_unnamed=True)
     shown = VIRTUAL.model_copy(update={"places": [server]})
@@ -103,9 +82,6 @@ def test_what_no_thread_has_and_what_the_server_waits_for_is_called_unknown() ->
         ["wait (for an unknown reason)", "Condition at CoyoteAdapter:342", "40.0 %"],
         ["explained", "", "0 %"],
     ]
-    time = analysis.verdict.variants["virtual"].time
-    assert time is not None
-    assert "60 % of the time without a thread; 600 at a time" in breakdown_line("virtual", time)
 
 
 def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
@@ -114,9 +90,6 @@ def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
     assert [row[3] for row in table.rows[:-1]] == ["–"] * (len(table.rows) - 1)
     assert table.rows[0][2] == "62.0 %"
     assert "no times, because the throughput was more than 10 % below that of the scored trials." in table.caption
-    time = analysed(virtual=slowed).verdict.variants["virtual"].time
-    assert time is not None
-    assert breakdown_line("virtual", time).endswith("Explained: 100 %.")
 
 
 WRONG = VIRTUAL.model_copy(update={"latency": 0.5})
@@ -126,19 +99,14 @@ SAID = "it is unknown where the time goes: the threads that handle requests acco
 def test_a_sum_above_the_latency_is_said_instead_of_a_table() -> None:
     analysis = analysed(virtual=WRONG)
     assert breakdown_table(analysis).rows == [["virtual", SAID]]
-    time = analysis.verdict.variants["virtual"].time
-    assert time is not None
-    assert breakdown_line("virtual", time) == f"virtual: {SAID}"
     beside = breakdown_table(analysed(platform=PLATFORM, virtual=WRONG))
     assert [row[5:] for row in beside.rows] == [["–", "–", "–"], ["–", "–", "–"], ["–", "", ""]]
     assert SAID in beside.caption
 
 
-def test_every_report_has_it_where_there_are_dumps() -> None:
+def test_report_and_markdown_have_it_where_there_are_dumps() -> None:
     def reports(analysis: Analysis) -> list[str]:
-        screen = StringIO()
-        Console(file=screen, width=400).print(terminal.render([analysis]))
-        return [screen.getvalue(), markdown.render([analysis]), html.render([analysis])]
+        return [markdown.render([analysis]), html.render([analysis])]
 
     for text in reports(analysed(platform=PLATFORM, virtual=VIRTUAL)):
         assert "Where the time goes" in text
@@ -183,6 +151,3 @@ def test_requests_that_wait_for_a_carrier_are_said_beside_what_dumps_show_of_the
     caveat = "100 threads at a time wait for a carrier only: dumps show their previous wait."
     assert breakdowns.caveat(analysis, "virtual", time) == caveat
     assert breakdown_table(analysis).caption.endswith(caveat)
-    screen = StringIO()
-    Console(file=screen, width=400).print(terminal.render([analysis]))
-    assert caveat in screen.getvalue()

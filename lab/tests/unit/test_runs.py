@@ -16,17 +16,16 @@ from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.measuring.progress import Progress, minutes
-from vtlab.model import units
+from vtlab.model import objective, units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
 from vtlab.planning import light_load, planned_runs, typical_load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
-from vtlab.report.words import hints
 from vtlab.runs import measure, store
 from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
-from vtlab.runs.report import describe_noise, refuse_invalid, report_runs
+from vtlab.runs.report import describe_noise, refuse_invalid
 from vtlab.services.companions import database, mariadb
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -54,15 +53,15 @@ def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(t
     assert runs[0].manifest.jvm_flags[0] == "-XX:+UseSerialGC"
 
 
-def test_runs_without_a_number_of_blocks_share_a_rule_and_others_keep_their_number(tmp_path: Path) -> None:
+def test_a_run_without_a_number_of_blocks_has_a_rule_of_its_own_and_others_keep_their_number(tmp_path: Path) -> None:
     options = Options(blocks=None, seed=7, root=tmp_path, no_cpu_limit=False, precision=0.1, within=480.0)
     planned = planned_runs.runs([load(name, EXPERIMENTS) for name in ("blocking", "cpu", "fan-out")], [])
     planned[1] = replace(planned[1], blocks=2)
     folder = create_runs(planned, options, "x")
     runs = {run.name: run.manifest for run in map(store.read, store.runs_in(folder))}
-    # fan-out has three variants, so two comparisons.
-    rule = stopping_rule.sequential_rule(3, precision=0.1, within=480.0)
-    assert [runs[name].rule for name in ("blocking", "cpu", "fan-out")] == [rule, None, rule]
+    # blocking: capacity at full load, median and tail at typical load. fan-out: capacity of two further variants.
+    rules = {claims: stopping_rule.sequential_rule(claims, precision=0.1, within=480.0) for claims in (2, 3)}
+    assert [runs[name].rule for name in ("blocking", "cpu", "fan-out")] == [rules[3], None, rules[2]]
     assert [runs[name].blocks for name in ("blocking", "cpu", "fan-out")] == [12, 2, 12]
     assert [runs[name].max_rejected for name in ("blocking", "cpu", "fan-out")] == [6, 2, 6]
 
@@ -168,11 +167,12 @@ def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tm
     assert not (tmp_path / "results").exists()
 
 
-def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
+def test_a_resumed_run_still_owes_its_assertions_and_its_objective(tmp_path: Path) -> None:
     demand = "capacity(virtual/platform) >= 99"
-    options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
+    slo = objective.parse("p99=200ms")
+    options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand], slo=slo)
     folder = create_runs(planned_runs.runs([recorded.experiment()], []), options, "x")
-    assert store.read(folder).manifest.asserts == [demand]
+    assert (store.read(folder).manifest.asserts, store.read(folder).manifest.slo) == ([demand], slo)
     # Nothing is left to measure: a resumed run is reported, then checked.
     for block in recorded.run(blocks=1).blocks:
         store.append_block(folder, block)
@@ -237,18 +237,3 @@ def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_p
         refuse_invalid(tmp_path, [analysis])
     (fine,) = verdict.analyse_all([run])
     refuse_invalid(tmp_path, [fine])
-
-
-@pytest.mark.parametrize(("target", "is_said"), [("local", True), ("kubernetes", False)])
-def test_an_inconclusive_run_ends_with_the_command_that_settles_it(
-    target: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hints, "settling_command", lambda _, file: f"vtlab run {file} --blocks 9")
-    run = recorded.run(blocks=2)
-    store.create(tmp_path, run.manifest.model_copy(update={"target": target}))
-    for block in run.blocks:
-        store.append_block(tmp_path, block)
-    printed = io.StringIO()
-    report_runs(tmp_path, Console(file=printed, width=400))
-    line = f"to settle {run.name}: vtlab run {tmp_path / 'experiment.json'} --blocks 9"
-    assert (line in printed.getvalue()) == is_said

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.cli_call import call
-from vtlab.analysis.statistics import paired, simulated_runs, simulation
-from vtlab.analysis.statistics.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate, simulate_reports
+from vtlab.analysis.statistics import paired, simulated_percentiles, simulated_priors, simulated_runs, simulation
+from vtlab.analysis.statistics.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate
 
 RUNS = 10_000
 SMALL = Noise(jvm=0.005, trial=0.005, white=0.003)
@@ -32,37 +32,20 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(noise: Noise, n: int,
 @NOISES
 def test_alike_variants_are_hardly_ever_called_different(noise: Noise) -> None:
     result = simulate(6, 1.0, noise, RUNS)
-    assert result.faster + result.slower <= 0.001 + error(0.001)
-    assert result.false == result.faster + result.slower
+    assert result.better + result.worse <= 0.001 + error(0.001)
+    assert result.false == result.better + result.worse
 
 
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_on_the_edge_of_the_margin_each_verdict_is_as_rare_as_its_level(n: int) -> None:
     result = simulate(n, EDGE, Noise().with_sd(0.02), RUNS)
-    assert result.faster == pytest.approx(paired.LEVEL, abs=error(paired.LEVEL))
-    assert result.equivalent <= paired.LEVEL + error(paired.LEVEL)
-    assert result.false == pytest.approx(result.faster + result.slower + result.equivalent)
-
-
-@pytest.mark.parametrize("experiments", [5, 10])
-def test_the_experiments_of_a_report_share_one_level(experiments: int) -> None:
-    noise = Noise().with_sd(0.02)
-    result = simulate_reports(6, [EDGE] * experiments, noise, RUNS)
-    assert result.any_faster <= paired.LEVEL + error(paired.LEVEL)
-    assert result.any_equivalent <= paired.LEVEL + error(paired.LEVEL)
-    unadjusted = 1 - (1 - paired.LEVEL) ** experiments
-    assert result.any_faster_alone == pytest.approx(unadjusted, abs=error(unadjusted))
-    assert math.isnan(result.power)
-
-
-def test_clear_differences_beside_doubtful_ones_are_still_found() -> None:
-    result = simulate_reports(6, [EDGE] * 5 + [1.5] * 5, Noise().with_sd(0.02), 2000)
-    assert result.power == 1
-    assert result.any_faster <= paired.LEVEL + error(paired.LEVEL, 2000)
+    assert result.better == pytest.approx(paired.LEVEL, abs=error(paired.LEVEL))
+    assert result.same <= paired.LEVEL + error(paired.LEVEL)
+    assert result.false == pytest.approx(result.better + result.worse + result.same)
 
 
 def test_power_grows_with_the_blocks() -> None:
-    power = [simulate(n, 1.1, Noise(), 2000).faster for n in (3, 6, 12)]
+    power = [simulate(n, 1.1, Noise(), 2000).better for n in (3, 6, 12)]
     assert power == sorted(power)
     assert power[-1] > 0.95
 
@@ -135,4 +118,5 @@ def test_the_tables_are_the_same_each_time() -> None:
 
 def test_the_command_prints_the_tables() -> None:
     done = call("lab", "simulate", "--runs", "5", "--sd", "0.04")
-    assert done.out.splitlines() == [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]
+    of_ratios = [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]
+    assert done.out.splitlines() == [*of_ratios, *simulated_priors.tables(5), *simulated_percentiles.tables(5)]

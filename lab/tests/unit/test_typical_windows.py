@@ -67,15 +67,28 @@ def test_what_disturbs_typical_load_rejects_the_block(changes: dict[str, Any], w
 @pytest.mark.parametrize(
     "changes",
     [
-        {"ok": 300, "failed": {"status-503": 150}},
-        {"ok": 0, "failed": {"timeout": 450}, "latency": recorded.latency(0, 0.0)},
+        {"ok": 449, "failed": {"status-503": 1}},
         {"dropped": 90},
+        {"dropped": 90, "ok": 0, "failed": {"timeout": 450}, "latency": recorded.latency(0, 0.0)},
         {"server": {"jit_cpu": 0.5, "in_flight_before": None}},
     ],
-    ids=["errors", "no answer", "overload", "jit"],
+    ids=["an error", "overload", "time-outs of an overload", "jit"],
 )
-def test_what_a_variant_does_at_typical_load_fails_nothing(changes: dict[str, Any]) -> None:
+def test_an_overload_or_an_error_of_few_answers_at_typical_load_fails_nothing(changes: dict[str, Any]) -> None:
     assert failures_of(with_typical(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ok": 300, "failed": {"status-503": 150}},
+        {"ok": 0, "failed": {"timeout": 450}, "latency": recorded.latency(0, 0.0)},
+    ],
+    ids=["errors", "no answer"],
+)
+def test_errors_that_are_clearly_too_many_at_typical_load_fail_a_variant(changes: dict[str, Any]) -> None:
+    ((variant, _, moment),) = failures_of(with_typical(**changes))
+    assert (variant, moment) == ("virtual", "typical load")
 
 
 def test_of_a_variant_that_ended_no_figure_is_asked_for() -> None:

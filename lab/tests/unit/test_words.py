@@ -150,12 +150,7 @@ def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> N
     assert label(a) == "? inconclusive"
     assert headline(a) == "Virtual threads: throughput +2 % (−18 to +27)"
     assert hints.hint(a) == "A new run of 12 blocks would probably settle it, in about 13 minutes (--blocks 12)."
-    assert hints.settling_command(a, "my results/experiment.json") == (
-        "vtlab run 'my results/experiment.json' --blocks 12"
-    )
     hopeless = recorded.changed(a, {"blocks_needed": None})
-    assert hints.settling_command(hopeless, "experiment.json") is None
-    assert hints.settling_command(RUN, "experiment.json") is None
     assert hints.hint(hopeless) == (
         "Judging by 3 blocks, this machine cannot settle it: the difference is too close to the margin of 5 %, or the"
         " blocks differ too much."

@@ -30,11 +30,6 @@ def with_verdict(experiment: Experiment, comparisons: Sequence[Comparison]) -> l
     return [c for c in comparisons if c.metric == experiment.primary]
 
 
-def fails_under_load(failed: int, blocks: int) -> bool:
-    """Tells whether a variant fails under the load, by the number of blocks in which it failed."""
-    return failed >= 2 and 2 * failed > blocks
-
-
 def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
     """Compares the primary metric, then every other metric that can be compared in these blocks."""
     over, *others = experiment.variants
@@ -81,7 +76,7 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
     """
     if not any(failed.values()):
         return primary
-    not_surviving = [variant for variant, count in failed.items() if fails_under_load(count, blocks)]
+    not_surviving = [variant for variant, count in failed.items() if failing.fails_under_load(count, blocks)]
     return primary.model_copy(
         update={
             "verdict": "fails" if not_surviving else "inconclusive",

@@ -6,13 +6,16 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis.comparisons import primary_comparisons
+from vtlab.analysis.criteria import outcomes, prospects
+from vtlab.analysis.criteria.judged import Judged
+from vtlab.analysis.criteria.levels import levels_at
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
+from vtlab.model.outcome import Outcome
 from vtlab.model.records import Block
 from vtlab.model.run import Run
-from vtlab.model.verdict import Comparison, Rejection, RunEnd
+from vtlab.model.verdict import Rejection, RunEnd
 
 #: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
 BLOCKS_THAT_FAILED = 3
@@ -46,12 +49,17 @@ def _run_end(run: Run, sound: Sequence[int]) -> RunEnd | None:
         return None
     blocks = [run.blocks[index] for index in sound]
 
-    def comparisons(look: int) -> list[Comparison]:
-        return primary_comparisons(run.experiment, blocks[:look], 1 - stopping_rule.level(rule, look))
-
-    return stopping_rule.run_end(
-        rule, _times(run, sound), comparisons, lambda look: is_ended_by_failing(run.experiment, blocks[:look])
+    told = stopping_rule.Blocks(
+        claims=lambda look: claims_so_far(run, blocks[:look]),
+        fails=lambda look: is_ended_by_failing(run.experiment, blocks[:look]),
+        chance=lambda claim, blocks: prospects.chance(rule, claim, blocks),
     )
+    return stopping_rule.run_end(rule, _times(run, sound), told)
+
+
+def claims_so_far(run: Run, accepted: Sequence[Block]) -> list[Outcome]:
+    """Judges the claims of a run by these blocks, with the intervals of the look that they reach."""
+    return outcomes.claims(Judged(run.experiment, run.manifest, accepted, levels_at(run, len(accepted))))
 
 
 def _times(run: Run, sound: Sequence[int]) -> list[stopping_rule.Time]:
@@ -105,7 +113,7 @@ def blocks_left(run: Run, status: RunStatus | None = None) -> int:
 
 
 def is_ended_by_failing(experiment: Experiment, accepted: Sequence[Block]) -> bool:
-    """Tells whether further blocks are not needed: in every comparison one of the two failed in all of the first three
+    """Tells whether further blocks are not needed: in every pair one of the two failed in all of the first three
     blocks that count."""
     first = [failing.failed(block, experiment) for block in accepted[:BLOCKS_THAT_FAILED]]
     always = set.intersection(*first) if len(first) == BLOCKS_THAT_FAILED else set()

@@ -13,8 +13,9 @@ from typing import Any
 
 from vtlab.analysis import comparable
 from vtlab.analysis.comparisons import all_comparisons, with_verdict
-from vtlab.analysis.criteria.conclusions import judge, levels_of
+from vtlab.analysis.criteria.conclusions import judge
 from vtlab.analysis.criteria.judged import Judged
+from vtlab.analysis.criteria.levels import levels_at
 from vtlab.analysis.findings import run_findings
 from vtlab.analysis.run_status import blocks_left, select_blocks, status_of
 from vtlab.analysis.statistics import paired
@@ -59,7 +60,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     adjusted_p = iter(adjusted)
     analyses = []
     for run, j in zip(runs, judged, strict=True):
-        level = paired.LEVEL / (j.end.comparisons if j.end else 1)
+        level = paired.LEVEL / (j.end.claims if j.end else 1)
         primaries = [_adjusted(c, next(adjusted_p), family, level) for c in with_verdict(run.experiment, j.comparisons)]
         if not j.is_complete:
             primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
@@ -119,7 +120,7 @@ def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analy
     experiment, accepted, rejected = run.experiment, judged.accepted, judged.rejected
     n, is_valid = len(accepted), judged.is_complete
     results = {v: variant_result(experiment, accepted, v) for v in experiment.variants}
-    conclusions = judge(Judged(experiment, run.manifest, accepted, levels_of(run, judged.end)), results)
+    conclusions = judge(Judged(experiment, run.manifest, accepted, levels_at(run, n)), results)
     variants = conclusions.variants
     verdict = Verdict(
         experiment=experiment.name,

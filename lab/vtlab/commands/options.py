@@ -14,11 +14,12 @@ from vtlab.analysis.statistics import stopping_rule
 from vtlab.commands.help_pages import CLUSTER, RESULTS, SERVICE, STOP
 from vtlab.errors import BadInput
 from vtlab.host import variables
-from vtlab.model import short_variants, units
+from vtlab.model import objective, short_variants, units
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.objective import Objective
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.copies import reference
@@ -35,6 +36,15 @@ Asserts = Annotated[
         "--assert",
         metavar="TEXT",
         help="Exit 1 unless it holds, as 'capacity(virtual/platform) >= 1.5'. Repeatable.",
+        rich_help_panel=RESULTS,
+    ),
+]
+Slo = Annotated[
+    str | None,
+    typer.Option(
+        "--slo",
+        metavar="TEXT",
+        help="Tell who meets it: p99=200ms, or p95, p90, p50. It changes no outcome.",
         rich_help_panel=RESULTS,
     ),
 ]
@@ -108,7 +118,7 @@ Precision = Annotated[
     typer.Option(
         "--precision",
         metavar="SHARE",
-        help=f"Wanted precision of the ratio. [default: ±{stopping_rule.PRECISION:.0%}]",
+        help=f"Wanted precision of the capacity ratio. [default: ±{stopping_rule.PRECISION:.0%}]",
         rich_help_panel=STOP,
     ),
 ]
@@ -118,7 +128,7 @@ Blocks = Annotated[
         "--blocks",
         metavar="N",
         help=f"Measure exactly N blocks; fewer than {FULL_RUN} are a quick look."
-        f" [default: 2 to {stopping_rule.LOOKS[-1]}, until the verdict is settled]",
+        f" [default: 2 to {stopping_rule.LOOKS[-1]}, until the outcomes are settled]",
         rich_help_panel=STOP,
     ),
 ]
@@ -194,6 +204,11 @@ MonitorLabels = Annotated[
         rich_help_panel=CLUSTER,
     ),
 ]
+
+
+def slo(text: str | None) -> Objective | None:
+    """Parses the latency objective of a call. BadInput where it is none."""
+    return None if text is None else objective.parse(text)
 
 
 def thread_dumps(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:

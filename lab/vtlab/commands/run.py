@@ -27,6 +27,7 @@ from vtlab.commands.options import (
     Release,
     Results,
     Seed,
+    Slo,
     To,
     Variants,
 )
@@ -89,6 +90,7 @@ def run(
         ),
     ] = None,
     demand: Asserts = None,
+    slo: Slo = None,
     as_json: Json = False,
     is_quiet: Quiet = False,
     root: Results = ROOT,
@@ -129,7 +131,7 @@ def run(
 ) -> None:
     """Measure experiments or vtlab.yaml, block by block.
 
-    Runs both variants, on this machine or in a cluster, until the verdict is settled.
+    Runs both variants, on this machine or in a cluster, until the outcomes are settled.
     """
     given = [options.variant_option(more), Option("--deployment", "service.deployment", deployment)]
     loaded = load(experiments, given)
@@ -147,6 +149,7 @@ def run(
         cluster=cluster,
         copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
         asserts=demand or [],
+        slo=options.slo(slo),
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
         diagnosis=diagnosis,

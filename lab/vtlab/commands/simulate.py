@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vtlab.analysis.statistics import simulated_runs, simulation
+from vtlab.analysis.statistics import simulated_percentiles, simulated_priors, simulated_runs, simulation
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
 from vtlab.measuring.progress import Progress
@@ -35,5 +35,6 @@ def simulate(
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
     with Progress(console, "simulating runs"):
-        for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
+        of_ratios = itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd))
+        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), simulated_percentiles.tables(runs)):
             print(line, flush=True)

@@ -9,6 +9,7 @@ from pydantic import Field, field_serializer
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.inspection import Inspection
+from vtlab.model.objective import Objective
 from vtlab.model.publication import Publication
 from vtlab.model.records import VERSION, Record
 
@@ -36,9 +37,9 @@ class SequentialRule(Record):
     looks: list[int]
     #: Of each look, the two-sided level of its interval.
     levels: list[float]
-    #: Comparisons of the call that share the level of 5 %.
-    comparisons: int
-    #: The wanted half-width of the ratio's interval: 0.25 is 25 %.
+    #: Claims of the run that share the level of 5 % (``Outcome.is_claim``).
+    claims: int
+    #: The wanted half-width of the interval of ``capacity``: 0.25 is 25 %.
     precision: float
     #: Seconds that the run may take; None for any.
     within: float | None = None
@@ -97,6 +98,8 @@ class Manifest(Record):
     command: str
     #: What the call demanded of the verdict (``--assert``); a resumed run still owes it.
     asserts: Annotated[list[str], Field(default_factory=list)]
+    #: Latency that the user wants to hold (``--slo``).
+    slo: Objective | None = None
     commit: str
     versions: dict[str, str]
     jvm_flags: list[str]

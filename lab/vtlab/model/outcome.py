@@ -95,8 +95,10 @@ class Decision(_Conclusion):
     rule: Literal[1, 2, 3, 4] | None
     #: Of rule 3: what to do at full load, where the advice is "no difference" at typical load.
     at_full: Literal["turn it on", "leave it off", "trade-off"] | None = None
-    #: Claims are undecided: "Probably …".
+    #: Claims are undecided, or what decided is near its margin: "Probably …".
     is_probable: bool = False
+    #: All that decided one way lies near its margin, of fewer than six blocks.
+    is_near_margin: bool = False
     #: Of rule 1: the variant that loses, and how.
     loser: str | None = None
     fault: Fault | None = None

@@ -203,7 +203,7 @@ class Rejection(_Conclusion):
     reasons: list[str]
 
 
-#: Why a run ended at a look: its verdict is settled; a variant failed in each of the first three blocks; settling it
+#: Why a run ended at a look: its claims are settled; a variant failed in each of the first three blocks; settling them
 #: has become improbable; the next look does not fit into the time given; there is no further look.
 Ended = Literal["settled", "failing", "futile", "within", "last look"]
 
@@ -214,11 +214,11 @@ class RunEnd(_Conclusion):
     looks: list[int]
     #: At the look at which the run ended, else so far.
     blocks: int
-    #: Two-sided level of the intervals: with those of the other looks and comparisons it adds up to 5 %.
+    #: Two-sided level of a claim's interval: with those of the other looks and claims it adds up to 5 %.
     level: float
-    #: Comparisons of the call that share the level of 5 %.
-    comparisons: int
-    #: The half-width of the interval that was wanted.
+    #: Claims of the run that share the level of 5 %.
+    claims: int
+    #: The half-width of the interval of ``capacity`` that was wanted.
     precision: float
     #: Seconds that the run was given.
     within: float | None

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vtlab.analysis import asserts
+from vtlab.analysis.criteria.criterion import count_claims
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import BadInput
 from vtlab.host import operating_system, tools
@@ -37,7 +38,6 @@ class _Call:
     options: Options
     started: datetime
     seed: int
-    rule: SequentialRule
     publications: Mapping[str, Publication]
     #: What the load was chosen by; None where the experiment has its own.
     curve: Curve | None
@@ -98,7 +98,7 @@ def store_runs(
     planned: Sequence[planned_runs.PlannedRun], prepared: Sequence[Prepared], options: Options, folder: CallFolder
 ) -> None:
     """Creates a results directory per run in the folder of their call. That of a single run is the folder itself."""
-    call = _call(planned, options, folder.curve)
+    call = _call(options, folder.curve)
     for run, run_prepared in zip(planned, prepared, strict=True):
         run_folder = folder.path if len(planned) == 1 else folder.path / run.name
         store.create(run_folder, _manifest(run, run_prepared, call))
@@ -117,9 +117,9 @@ def prepare(experiment: Experiment, options: Options) -> Prepared:
     return Prepared(facts.collect(experiment, cluster_ref, not options.no_cpu_limit), cluster_ref)
 
 
-def _call(planned: Sequence[planned_runs.PlannedRun], options: Options, curve: Curve | None) -> _Call:
+def _call(options: Options, curve: Curve | None) -> _Call:
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
-    return _Call(options, datetime.now(UTC), seed, _rule(planned, options), publication.load(), curve)
+    return _Call(options, datetime.now(UTC), seed, publication.load(), curve)
 
 
 def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef | None:
@@ -145,7 +145,8 @@ def train_sample(experiments: Sequence[Experiment]) -> None:
 def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> Manifest:
     options, run_facts, cluster_ref = call.options, prepared.facts, prepared.cluster_ref
     fixed = run.blocks or options.blocks
-    blocks = fixed or call.rule.looks[-1]
+    rule = None if fixed else _rule(run.experiment, options)
+    blocks = fixed or stopping_rule.LOOKS[-1]
     return Manifest(
         name=run.name,
         run_id=call.run_id(run.name),
@@ -155,12 +156,13 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
         experiment=run.experiment,
         publication=publication.reproduced_by(run.experiment, call.publications),
         blocks=blocks,
-        rule=None if fixed else call.rule,
+        rule=rule,
         seed=call.seed,
         diagnosis=options.diagnosis,
         max_rejected=planned_runs.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
         command=facts.command(),
         asserts=list(options.asserts),
+        slo=options.slo,
         commit=facts.commit(),
         versions=run_facts.versions,
         jvm_flags=run_facts.jvm_flags,
@@ -172,10 +174,9 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
     )
 
 
-def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
-    """Returns the rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
-    comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
-    return stopping_rule.sequential_rule(max(1, comparisons), options.precision, options.within)
+def _rule(experiment: Experiment, options: Options) -> SequentialRule:
+    """Returns the rule of a run whose number of blocks is not fixed."""
+    return stopping_rule.sequential_rule(count_claims(experiment), options.precision, options.within)
 
 
 def _refuse_other_services(experiment: Experiment) -> None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vtlab.analysis import asserts, comparisons, run_status
-from vtlab.analysis.statistics import paired, stopping_rule
+from vtlab.analysis import asserts, run_status
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
@@ -239,10 +238,8 @@ class _Measurement:
 
     def _show_ratio(self) -> None:
         """Shows the ratio of the blocks so far, with the interval of the look that follows them."""
-        rule, blocks = self.run.manifest.rule, len(self._accepted)
-        confidence = 1 - stopping_rule.level(rule, blocks) if rule else paired.CONFIDENCE
-        compared = comparisons.primary_comparisons(self.run.experiment, self._accepted, confidence)
-        self._progress.show_ratio(*so_far.criterion_and_ratio(compared))
+        claims = run_status.claims_so_far(self.run, self._accepted)
+        self._progress.show_ratio(*so_far.criterion_and_ratio(claims))
 
     def _refuse_certain(self, block: Block) -> None:
         """Raises InvalidRun where another attempt at the block must end alike."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.objective import Objective
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 
@@ -27,6 +28,8 @@ class Options:
     copying: Copying | None = None
     #: Assertions on the verdicts, as written.
     asserts: Sequence[str] = ()
+    #: Latency that the user wants to hold.
+    slo: Objective | None = None
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
     prometheus_port: int | None = None
     #: Which variants get thread dumps.

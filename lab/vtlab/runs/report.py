@@ -12,7 +12,7 @@ from vtlab.analysis.statistics import paired
 from vtlab.errors import InvalidRun
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, junit, markdown, terminal
-from vtlab.report.words import block_counts, hints
+from vtlab.report.words import block_counts
 from vtlab.runs import store
 
 
@@ -32,12 +32,6 @@ def report_runs(folder: Path, console: Console) -> list[Analysis]:
         store.write_verdict(run_folder, analysis.verdict)
     write_files(folder, analyses)
     console.print(terminal.render(analyses))
-    for run_folder, analysis in zip(runs, analyses, strict=True):
-        # In a cluster it takes the release's name, too.
-        is_local = analysis.run.manifest.target == "local"
-        command = hints.settling_command(analysis, str(run_folder / store.EXPERIMENT)) if is_local else None
-        if command:
-            console.print(f"\nto settle {analysis.run.name}: {command}", highlight=False, soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
     return analyses
 

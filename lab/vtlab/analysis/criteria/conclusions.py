@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vtlab.analysis import comparable
 from vtlab.analysis.criteria import decisions, outcomes, probes, reasons
-from vtlab.analysis.criteria.criterion import claims_of, criteria_of
-from vtlab.analysis.criteria.judged import Judged, Levels, Pair
-from vtlab.analysis.statistics import paired
+from vtlab.analysis.criteria.criterion import loads_of
+from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.model.outcome import Decision, Outcome
-from vtlab.model.run import Run
-from vtlab.model.verdict import RunEnd, VariantResult
+from vtlab.model.verdict import VariantResult
+
+LOAD_ALONE = "the load alone limits both"
 
 
 @dataclass(frozen=True)
@@ -23,27 +24,32 @@ class Conclusions:
     variants: dict[str, VariantResult]
 
 
-def levels_of(run: Run, end: RunEnd | None) -> Levels:
-    """Computes the levels of the intervals of the look at which the run ended, or is; ``end`` is None where its number
-    of blocks was fixed."""
-    claims = max(1, claims_of(criteria_of(run.experiment, run.manifest), run.experiment))
-    beside = 4 * (len(run.experiment.variants) - 1)
-    whole = claims * end.level if end else 1 - paired.CONFIDENCE
-    return Levels(whole / claims, whole / beside)
-
-
 def judge(judged: Judged, results: Mapping[str, VariantResult]) -> Conclusions:
     """Judges the criteria of each pair, and decides."""
     over, *others = judged.experiment.variants
     variants = {name: _with_typical(judged, result, name) for name, result in results.items()}
-    found = outcomes.all_outcomes(judged)
+    found = [_bounded_by_load(outcome, variants) for outcome in outcomes.all_outcomes(judged)]
     decided = [decisions.decide(judged, Pair(of, over), [o for o in found if o.of == of], variants) for of in others]
     return Conclusions(found, decided, variants)
 
 
+def _bounded_by_load(outcome: Outcome, variants: Mapping[str, VariantResult]) -> Outcome:
+    """Marks ``capacity`` as a lower bound where the load alone limits the better variant, and judges it the same where
+    the load alone limits both: neither was shown to serve less, unless the interval lies beyond the margin."""
+    ratio = outcome.ratio
+    if outcome.key.criterion != "capacity" or ratio is None or outcome.judgement in (None, "fails"):
+        return outcome
+    keep_up = {name: comparable.keeps_up(variants[name]) for name in (outcome.of, outcome.over)}
+    if all(keep_up.values()):
+        changes = {"judgement": "same", "reason": LOAD_ALONE} if outcome.judgement == "undecided" else {}
+        return outcome.model_copy(update={"is_lower_bound": True, **changes})
+    better = outcome.of if ratio > 1 else outcome.over
+    return outcome.model_copy(update={"is_lower_bound": outcome.judgement != "same" and keep_up[better]})
+
+
 def _with_typical(judged: Judged, result: VariantResult, variant: str) -> VariantResult:
     """Adds what typical load and the probes show of a variant."""
-    found = {load: probes.result(judged, load, variant) for load in probes.loads(judged)}
+    found = {load: probes.result(judged, load, variant) for load in loads_of(judged.experiment)}
     return result.model_copy(
         update={
             "overloaded_blocks": reasons.overloaded_blocks(judged, variant),

@@ -12,7 +12,7 @@ from vtlab.analysis.metrics import percentile
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE
 from vtlab.model.manifest import Manifest, Percentile
-from vtlab.model.outcome import Key
+from vtlab.model.outcome import Key, LoadName
 from vtlab.model.records import Block, Latency, Trial, typical_trials
 
 MIB = 1024 * 1024
@@ -42,17 +42,25 @@ class Criterion:
 def criteria_of(experiment: Experiment, manifest: Manifest) -> list[Criterion]:
     """Lists the criteria that a run judges, in the order of reports; none at a load that it lacks. The probe is judged
     otherwise (``probes``)."""
-    has_full = experiment.load_.full != NONE
-    has_typical = experiment.typical_beside is not None or not has_full
-    listed = [_CAPACITY] if has_full else []
-    for load in (["typical"] if has_typical else []) + (["full"] if has_full else []):
-        listed += _latencies(load, manifest.percentiles.get(load))  # type: ignore[arg-type,call-overload]
-    return [*listed, *([_CPU] if has_typical else []), _MEMORY]
+    loads = loads_of(experiment)
+    listed = [_CAPACITY] if "full" in loads else []
+    for load in reversed(loads):
+        listed += _latencies(load, manifest.percentiles.get(load))
+    return [*listed, *([_CPU] if "typical" in loads else []), _MEMORY]
 
 
-def claims_of(criteria: Sequence[Criterion], experiment: Experiment) -> int:
-    """Counts the claims of a run: they share its level."""
-    return sum(c.is_claim for c in criteria) * (len(experiment.variants) - 1)
+def loads_of(experiment: Experiment) -> list[LoadName]:
+    """Lists the loads of an experiment, in the order in which a block has them."""
+    if experiment.load_.full == NONE:
+        return ["typical"]
+    return ["full"] if experiment.typical_beside is None else ["full", "typical"]
+
+
+def count_claims(experiment: Experiment) -> int:
+    """Counts the claims of a run of the experiment, which share its level: ``capacity`` at full load, ``median`` and
+    ``tail`` at typical load, of each further variant."""
+    loads = loads_of(experiment)
+    return (("full" in loads) + 2 * ("typical" in loads)) * (len(experiment.variants) - 1)
 
 
 def windows(block: Block, experiment: Experiment, key: Key) -> list[Trial]:
@@ -65,7 +73,7 @@ def user_latency(trial: Trial) -> Latency:
     return (trial.answers.latency if trial.answers else None) or trial.latency
 
 
-def _latencies(load: Literal["full", "typical"], tail: Percentile | None) -> list[Criterion]:
+def _latencies(load: LoadName, tail: Percentile | None) -> list[Criterion]:
     names: list[tuple[Literal["median", "tail"], str | None]] = [("median", "p50"), ("tail", tail)]
     return [
         Criterion(

@@ -7,17 +7,18 @@
 3. Only ``median`` or ``tail`` at full load differ: no difference at typical load; at full load that decides.
 4. All of these are the same or without outcome: no difference.
 
-Where a claim is undecided beside rule 2 or 3 the decision is probable; else there is none.
+Where a claim is undecided beside rule 2 or 3 the decision is probable; else there is none. It is also probable where
+few blocks show a difference near its margin alone: a variant of which some JVMs are slower shows such a one by chance.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from vtlab.analysis.comparisons import fails_under_load
 from vtlab.analysis.criteria import reasons
+from vtlab.analysis.criteria.differences import differences
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.validity import failing
 from vtlab.model.outcome import Decision, Fault, Outcome
@@ -25,42 +26,59 @@ from vtlab.model.verdict import VariantResult
 
 Direction = Literal["turn it on", "leave it off", "trade-off"]
 _SETTLED = ("better", "same", "worse")
+#: An interval with an end below this ratio, of fewer blocks than that, is near its margin.
+NEAR, FEW_BLOCKS = 1.15, 6
 
 
-def decide(judged: Judged, pair: Pair, outcomes: Sequence[Outcome], variants: dict[str, VariantResult]) -> Decision:
+def decide(judged: Judged, pair: Pair, outcomes: Sequence[Outcome], variants: Mapping[str, VariantResult]) -> Decision:
     """Decides for a pair by its outcomes, and by the numbers of blocks in which a variant broke."""
-    by_fault = _by_fault(judged, pair, variants)
-    return by_fault or by_outcomes(pair, outcomes)
+    decision = by_outcomes(pair, outcomes)
+    if by_fault := _by_fault(judged, pair, variants):
+        decision = by_fault.model_copy(update={"beside": decision.beside})
+    return decision.model_copy(update={"differences": differences(judged, pair)})
 
 
 def by_outcomes(pair: Pair, outcomes: Sequence[Outcome]) -> Decision:
     """Decides by rules 2 to 4."""
-    plain = Decision(of=pair.of, over=pair.over, advice="no decision", rule=None)
+    plain = Decision(of=pair.of, over=pair.over, advice="no decision", rule=None, beside=_beside(outcomes))
     if fails := next((o for o in outcomes if o.judgement == "fails"), None):
         return plain.model_copy(update={"missing": fails.reason})
     claims = [o for o in outcomes if o.is_claim]
     at_full = [o for o in outcomes if o.key.load == "full" and o.key.criterion in ("median", "tail")]
-    undecided = [o.key for o in claims if o.judgement == "undecided" or o.is_provisional]
     better, worse = _differing(claims, "better"), _differing(claims, "worse")
     full_better, full_worse = _differing(at_full, "better"), _differing(at_full, "worse")
-    common = {"undecided": undecided, "is_probable": bool(undecided), "beside": _beside(outcomes)}
+    undecided = [o for o in claims if o.judgement == "undecided" or o.is_provisional]
+    plain = plain.model_copy(update={"undecided": [o.key for o in undecided], "is_probable": bool(undecided)})
     if better or worse:
-        ups, downs = ([*better, *full_better], [*worse, *full_worse])
-        return plain.model_copy(update={**common, "rule": 2, **_directed(ups, downs)})
+        return plain.model_copy(update={"rule": 2, **_directed([*better, *full_better], [*worse, *full_worse], plain)})
     if full_better or full_worse:
-        directed = _directed(full_better, full_worse)
+        directed = _directed(full_better, full_worse, plain)
         at_full_advice = directed.pop("advice")
-        update = {**common, "rule": 3, "advice": "no difference", "at_full": at_full_advice, **directed}
-        return plain.model_copy(update=update)
+        return plain.model_copy(update={"rule": 3, **directed, "advice": "no difference", "at_full": at_full_advice})
     if undecided or not any(o.judgement in _SETTLED for o in claims):
-        return plain.model_copy(update={**common, "is_probable": False, "missing": _missing(claims)})
-    return plain.model_copy(update={**common, "rule": 4, "advice": "no difference"})
+        return plain.model_copy(update={"is_probable": False, "missing": _missing(undecided or claims)})
+    return plain.model_copy(update={"rule": 4, "advice": "no difference"})
 
 
-def _directed(ups: Sequence[Outcome], downs: Sequence[Outcome]) -> dict[str, object]:
+def _directed(ups: Sequence[Outcome], downs: Sequence[Outcome], plain: Decision) -> dict[str, object]:
     advice: Direction = "trade-off" if ups and downs else "turn it on" if ups else "leave it off"
     first, second = (ups, downs) if ups else (downs, ups)
-    return {"advice": advice, "because": [o.key for o in first], "against": [o.key for o in second]}
+    is_near = any(side and all(map(is_near_margin, side)) for side in (ups, downs))
+    return {
+        "advice": advice,
+        "because": [o.key for o in first],
+        "against": [o.key for o in second],
+        "is_near_margin": is_near,
+        "is_probable": plain.is_probable or is_near,
+    }
+
+
+def is_near_margin(outcome: Outcome) -> bool:
+    """Tells whether few blocks show a difference whose interval begins near the margin."""
+    if outcome.low is None or outcome.high is None:
+        return False
+    nearest = min(abs(math.log(outcome.low)), abs(math.log(outcome.high)))
+    return nearest < math.log(NEAR) and len(outcome.log_ratios) < FEW_BLOCKS
 
 
 def _differing(outcomes: Sequence[Outcome], judgement: str) -> list[Outcome]:
@@ -77,21 +95,22 @@ def _missing(claims: Sequence[Outcome]) -> str:
     return next((o.reason for o in claims if o.reason), "the intervals are too wide")
 
 
-def _by_fault(judged: Judged, pair: Pair, variants: dict[str, VariantResult]) -> Decision | None:
+def _by_fault(judged: Judged, pair: Pair, variants: Mapping[str, VariantResult]) -> Decision | None:
     """Decides by rule 1; None where no variant alone breaks."""
     n = len(judged.blocks)
-    failed = [failing.failed(block, judged.experiment) for block in judged.blocks]
-    counts: dict[Fault, dict[str, int]] = {
-        "fails": {name: sum(name in names for names in failed) for name in pair.names},
-        "overloaded": {name: reasons.overloaded_blocks(judged, name) for name in pair.names},
-        "restarted": {
-            name: max((p.restarting_blocks for p in variants[name].probes.values() if p.restarts), default=0)
-            for name in pair.names
-        },
-    }
-    for fault, by_name in counts.items():
-        for loser, other in (pair.names, pair.names[::-1]):
-            if fails_under_load(by_name[loser], n) and not by_name[other]:
-                advice = "turn it on" if loser == pair.over else "leave it off"
-                return Decision(of=pair.of, over=pair.over, advice=advice, rule=1, loser=loser, fault=fault)
+    faults = {name: _faults(judged, name, variants[name]) for name in pair.names}
+    for loser, other in (pair.names, pair.names[::-1]):
+        fault = next((f for f, count in faults[loser].items() if failing.fails_under_load(count, n)), None)
+        if fault and not any(faults[other].values()):
+            advice = "turn it on" if loser == pair.over else "leave it off"
+            return Decision(of=pair.of, over=pair.over, advice=advice, rule=1, loser=loser, fault=fault)
     return None
+
+
+def _faults(judged: Judged, variant: str, result: VariantResult) -> dict[Fault, int]:
+    """Counts the blocks in which a variant broke, the worst fault first."""
+    return {
+        "fails": judged.failed_blocks(variant),
+        "overloaded": reasons.overloaded_blocks(judged, variant),
+        "restarted": max((p.restarting_blocks for p in result.probes.values() if p.restarts), default=0),
+    }

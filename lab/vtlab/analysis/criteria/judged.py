@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from vtlab.analysis.validity import failing
 from vtlab.model.experiment import Experiment
@@ -29,6 +30,19 @@ class Judged:
     blocks: Sequence[Block]
     levels: Levels
 
+    @cached_property
+    def failed(self) -> list[set[str]]:
+        """Variants that failed, by block."""
+        return [failing.failed(block, self.experiment) for block in self.blocks]
+
+    def failed_blocks(self, variant: str) -> int:
+        """Counts the blocks in which a variant failed."""
+        return sum(variant in names for names in self.failed)
+
+    def sound_blocks(self, *variants: str) -> list[Block]:
+        """Selects the blocks in which none of these variants failed."""
+        return [b for b, names in zip(self.blocks, self.failed, strict=True) if names.isdisjoint(variants)]
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -44,4 +58,4 @@ class Pair:
 
     def sound_blocks(self, judged: Judged) -> list[Block]:
         """Selects the blocks in which neither failed."""
-        return failing.sound_blocks(judged.blocks, judged.experiment, *self.names)
+        return judged.sound_blocks(*self.names)

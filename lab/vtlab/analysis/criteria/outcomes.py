@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis.criteria import floors, priors, probes, reasons
+from vtlab.analysis.criteria import floors, levels, priors, probes, prospects, reasons
 from vtlab.analysis.criteria.criterion import Criterion, criteria_of
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.criteria.reasons import Reason
@@ -69,7 +69,7 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
     found = moderated.interval(logs, priors.prior(criterion.key), floor, level)
     low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
     is_single = len(logs) < 2
-    return plain.model_copy(
+    outcome = plain.model_copy(
         update={
             "judgement": None if is_single else judgement(low, high, plain),
             "reason": reasons.ONE_BLOCK if is_single else None,
@@ -83,6 +83,9 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
             "df": found.df,
         }
     )
+    of_new_run = levels.of_fixed_blocks(judged.experiment)
+    level = of_new_run.claim if criterion.is_claim else of_new_run.beside
+    return outcome.model_copy(update={"blocks_needed": prospects.blocks_needed(outcome, level)})
 
 
 def judgement(low: float | None, high: float | None, outcome: Outcome) -> Judgement:

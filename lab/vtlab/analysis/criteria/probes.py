@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis.comparisons import fails_under_load
 from vtlab.analysis.criteria import reasons
-from vtlab.analysis.criteria.criterion import windows
+from vtlab.analysis.criteria.criterion import loads_of, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
-from vtlab.model.load import NONE
+from vtlab.analysis.criteria.reasons import Reason
+from vtlab.analysis.validity import failing
 from vtlab.model.outcome import Judgement, Key, LoadName, Outcome, ProbeResult
 from vtlab.model.records import Block, Probe
 
 #: Share of slow probes in a window from which on three in a row fail, and below which none do.
 RESTARTED, HEALTHY = 0.90, 0.05
 _KEY = Key(criterion="probe")
-
-
-def loads(judged: Judged) -> list[LoadName]:
-    """Lists the loads of a run."""
-    full: list[LoadName] = ["full"] if judged.experiment.load_.full != NONE else []
-    has_typical = judged.experiment.typical_beside is not None or not full
-    return [*full, *(["typical"] if has_typical else [])]  # type: ignore[list-item]
 
 
 def _probes(block: Block, judged: Judged, load: LoadName, variant: str) -> list[Probe]:
@@ -34,8 +27,8 @@ def _slow(probe: Probe) -> float:
 
 
 def result(judged: Judged, load: LoadName, variant: str) -> ProbeResult | None:
-    """Summarises the probes of a variant under a load; None without any."""
-    by_block = [_probes(block, judged, load, variant) for block in judged.blocks]
+    """Summarises the probes of a variant under a load, in the blocks in which it did not fail; None without any."""
+    by_block = [_probes(block, judged, load, variant) for block in judged.sound_blocks(variant)]
     sent = [probe for probes in by_block for probe in probes]
     if not sent:
         return None
@@ -56,22 +49,23 @@ def _restarting(by_block: Sequence[Sequence[Probe]]) -> int:
 def _restarts(by_block: Sequence[Sequence[Probe]]) -> str:
     measured = [probes for probes in by_block if probes]
     restarting = _restarting(measured)
-    if fails_under_load(restarting, len(measured)):
+    if failing.fails_under_load(restarting, len(measured)):
         return "yes"
     return "no" if all(_slow(p) < HEALTHY for probes in measured for p in probes) else "at risk"
 
 
 def outcome(judged: Judged, pair: Pair) -> Outcome:
     """Judges the probes of a pair over both loads: a restart or none."""
-    by_variant = {v: [r for load in loads(judged) if (r := result(judged, load, v))] for v in pair.names}
+    by_variant = {v: [r for load in loads_of(judged.experiment) if (r := result(judged, load, v))] for v in pair.names}
     longest = {v: max((r.longest for r in found if r.longest), default=None) for v, found in by_variant.items()}
-    verdict, reason = _judged(judged, pair, by_variant)
+    reason = _reason(judged, pair, by_variant)
     return Outcome(
         key=_KEY,
         of=pair.of,
         over=pair.over,
-        judgement=verdict,
-        reason=reason,
+        judgement=reason.judgement if reason else _judgement(*(_worst(by_variant[name]) for name in pair.names)),
+        reason=reason.text if reason else None,
+        fails=list(reason.fails) if reason else [],
         base_value=longest[pair.over],
         value=longest[pair.of],
         margin=0.0,
@@ -79,19 +73,25 @@ def outcome(judged: Judged, pair: Pair) -> Outcome:
     )
 
 
-def _judged(
-    judged: Judged, pair: Pair, by_variant: dict[str, list[ProbeResult]]
-) -> tuple[Judgement | None, str | None]:
+def _reason(judged: Judged, pair: Pair, by_variant: dict[str, list[ProbeResult]]) -> Reason | None:
+    """Explains why the probes do not judge a pair; None where they do."""
+    if reason := reasons.failing_reason(judged, pair):
+        return reason
     if not all(by_variant.values()):
-        return None, reasons.NOT_MEASURED
+        return Reason(reasons.NOT_MEASURED)
     if any(r.restarts is None for found in by_variant.values() for r in found):
-        return None, "the service has no liveness endpoint there"
+        return Reason("the service has no liveness endpoint there")
     if len(judged.blocks) < 2:
-        return None, reasons.ONE_BLOCK
-    over, of = (_worst(by_variant[name]) for name in pair.names)
-    if "at risk" in (over, of):
-        return "undecided", "some probes took over 1 s"
-    return ("same" if over == of else "better" if over == "yes" else "worse"), None
+        return Reason(reasons.ONE_BLOCK)
+    if any(_worst(found) == "at risk" for found in by_variant.values()):
+        return Reason("some probes took over 1 s", "undecided")
+    return None
+
+
+def _judgement(over: str, of: str) -> Judgement:
+    if over == of:
+        return "same"
+    return "better" if over == "yes" else "worse"
 
 
 def _worst(found: Sequence[ProbeResult]) -> str:

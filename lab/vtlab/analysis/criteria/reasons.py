@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vtlab.analysis.comparisons import fails_under_load
-from vtlab.analysis.criteria.criterion import Criterion, windows
+from vtlab.analysis import comparable
+from vtlab.analysis.criteria import floors
+from vtlab.analysis.criteria.criterion import Criterion, loads_of, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
-from vtlab.analysis.laws.phases import mean_level
+from vtlab.analysis.laws.phases import mean_level, ratio
+from vtlab.analysis.statistics import percentiles
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.outcome import Judgement
 from vtlab.model.records import Block, typical_trials
@@ -32,21 +34,24 @@ def against(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     """Explains why the interval of a criterion does not judge a pair; None where it does."""
     if not judged.blocks:
         return Reason("no block counts")
-    if reason := _failing(judged, pair):
+    if reason := failing_reason(judged, pair):
         return reason
-    name = criterion.key.criterion
-    if name in ("median", "tail"):
-        return _latency(judged, criterion, pair)
-    return _idle_cpu(judged, pair) if name == "cpu" else None
+    match criterion.key.criterion:
+        case "median" | "tail":
+            return _latency(judged, criterion, pair)
+        case "cpu":
+            return _idle_cpu(judged, pair)
+        case "memory":
+            return _unequal_capacity(judged, pair)
+    return None
 
 
-def _failing(judged: Judged, pair: Pair) -> Reason | None:
+def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
     """Explains what a variant's failing decides: a variant that failed in fewer blocks than it needs to fail leaves
     all undecided."""
     n = len(judged.blocks)
-    failed = [failing.failed(block, judged.experiment) for block in judged.blocks]
-    counts = {name: sum(name in names for names in failed) for name in pair.names}
-    fails = tuple(name for name, count in counts.items() if fails_under_load(count, n))
+    counts = {name: judged.failed_blocks(name) for name in pair.names}
+    fails = tuple(name for name, count in counts.items() if failing.fails_under_load(count, n))
     in_words = " and ".join(f"{name} failed {in_blocks(count, n)}" for name, count in counts.items() if count)
     if fails:
         return Reason(in_words, "fails", fails)
@@ -65,7 +70,7 @@ def overloaded_blocks(judged: Judged, variant: str) -> int:
 
 def is_overloaded(judged: Judged, variant: str) -> bool:
     """Tells whether typical load overloads a variant: in at least two blocks and more than half of them."""
-    return fails_under_load(overloaded_blocks(judged, variant), len(judged.blocks))
+    return failing.fails_under_load(overloaded_blocks(judged, variant), len(judged.blocks))
 
 
 def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
@@ -74,10 +79,12 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     if criterion.key.criterion == "tail" and criterion.percentile is None:
         return Reason("the windows have too few answers for a p90")
     trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]
-    of_pair = [t for t in trials if t.variant in pair.names]
-    if any(not t.latency.count and t.ok for t in of_pair):
+    trials_of_pair = [t for t in trials if t.variant in pair.names]
+    if any(not t.latency.count and t.ok for t in trials_of_pair):
         return Reason("latency is not steady within a window")
-    if any(littles_law.missing_users(t, judged.experiment) is not None for t in of_pair if t.phase == "measure"):
+    if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
+        return Reason("too few answers lie beyond it: the interval of a window's percentile is too wide")
+    if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):
         return Reason("the answers do not account for all users")
     return None
 
@@ -88,11 +95,24 @@ def _overload(judged: Judged, pair: Pair) -> Reason | None:
     counts = {name: overloaded_blocks(judged, name) for name in pair.names}
     in_words = " and ".join(f"{name} was overloaded {in_blocks(c, n)}" for name, c in counts.items() if c)
     over, of = (is_overloaded(judged, name) for name in pair.names)
+    if over and of:
+        return Reason(in_words)
     if over and not counts[pair.of]:
         return Reason(in_words, "better")
     if of and not counts[pair.over]:
         return Reason(in_words, "worse")
     return Reason(in_words, "undecided") if in_words else None
+
+
+def _unequal_capacity(judged: Judged, pair: Pair) -> Reason | None:
+    """Explains that a variant served more: more requests were in its heap."""
+    if "full" not in loads_of(judged.experiment):
+        return None
+    trials = [t for b in pair.sound_blocks(judged) for t in b.trials]
+    over, of = (ratio((t.throughput, 1) for t in trials if t.variant == name) for name in pair.names)
+    if over is None or of is None or comparable.agree_within_margin(over, of):
+        return None
+    return Reason("the capacities differ by more than their margin")
 
 
 def _idle_cpu(judged: Judged, pair: Pair) -> Reason | None:

@@ -12,17 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis.statistics import paired, simulation, stopping_rule
+from vtlab.analysis.statistics import moderated, paired, simulation, stopping_rule
+from vtlab.analysis.statistics.moderated import Goal, Prior, Seen
 from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
-from vtlab.analysis.statistics.simulation import EDGE, KINDS, RATIOS, SEED, Noise
+from vtlab.analysis.statistics.simulation import KINDS, RATIOS, SEED, Noise
 from vtlab.model.manifest import SequentialRule
 
 #: Standard deviations of a block that a table compares.
 SDS = (0.003, 0.007, 0.02, 0.04, 0.08)
 #: Half-width of the interval that the simulated runs ask for; the tables in docs/maintainers/simulation.md are of it.
 PRECISION = 0.25
-#: Comparisons of a call.
-COMPARISONS = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,11 @@ class Result:
     """Shares of the simulated runs."""
 
     coverage: float
-    faster: float
-    slower: float
-    equivalent: float
-    inconclusive: float
-    #: With a verdict that does not hold. On the edge of the margin none holds.
+    better: float
+    worse: float
+    same: float
+    undecided: float
+    #: With an outcome that does not hold. On the edge of the margin none holds.
     false: float
     #: That ended because settling them was improbable.
     futile: float
@@ -57,7 +56,7 @@ class Result:
     width: float
 
 
-def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) -> Ends:
+def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule, prior: Prior | None = None) -> Ends:
     """Simulates the ends of runs with these counts; each array has runs x blocks up to the last look x trials."""
     logs, resolutions = paired.log_ratio(counts, base_counts), paired.resolution(counts, base_counts)
     runs = len(logs)
@@ -70,15 +69,17 @@ def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) 
         width=np.zeros(runs),
     )
     for look in rule.looks:
-        confidence = 1 - stopping_rule.level(rule, look)
-        t = paired.paired_t(logs[running, :look], paired.floor(resolutions[running, :look]), confidence=confidence)
+        seen, floor = logs[running, :look], paired.floor(resolutions[running, :look])
+        t = moderated.intervals(seen, prior, floor, stopping_rule.level(rule, look))
         half = (t.high - t.low) / 2
         low, high = np.exp(t.low), np.exp(t.high)
         position = paired.position(low, high)
         settled = (position != ACROSS) & stopping_rule.is_precise(low, high, rule.precision)
         futile = np.zeros(len(running), dtype=np.bool_)
         if stopping_rule.FUTILE_FROM <= look < rule.looks[-1]:
-            futile = ~settled & (stopping_rule.chance(rule, look, t.mean, t.sd) < stopping_rule.FUTILE)
+            told = Seen(look, t.mean, np.std(seen, axis=-1, ddof=1), prior, floor)
+            goal = Goal(rule.looks[-1], rule.levels[-1], precision=rule.precision)
+            futile = ~settled & (moderated.chance(told, goal) < stopping_rule.FUTILE)
         ended = settled | futile | (look == rule.looks[-1])
         now = running[ended]
         result.blocks[now] = look
@@ -90,22 +91,23 @@ def ends(counts: Array, base_counts: Array, ratio: float, rule: SequentialRule) 
     return result
 
 
-def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Result:
+def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule, prior: Prior | None = None) -> Result:
     """Simulates runs with a true ``ratio`` of throughputs."""
-    random = np.random.default_rng([SEED, rule.comparisons, round(1000 * ratio), round(100_000 * noise.sd)])
+    random = np.random.default_rng([SEED, rule.claims, round(1000 * ratio), round(100_000 * noise.sd)])
     most = rule.looks[-1]
     parts = [
-        ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule) for size in simulation.chunks(runs)
+        ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule, prior)
+        for size in simulation.chunks(runs)
     ]
     position = np.concatenate([part.position for part in parts])
     share = {place: float(np.mean(position == place)) for place in (ABOVE, BELOW, INSIDE, ACROSS)}
     holds = simulation.true_position(ratio)
     return Result(
         coverage=float(np.mean(np.concatenate([part.covers for part in parts]))),
-        faster=share[ABOVE],
-        slower=share[BELOW],
-        equivalent=share[INSIDE],
-        inconclusive=share[ACROSS],
+        better=share[ABOVE],
+        worse=share[BELOW],
+        same=share[INSIDE],
+        undecided=share[ACROSS],
         false=sum(share[place] for place in (ABOVE, BELOW, INSIDE) if place != holds),
         futile=float(np.mean(np.concatenate([part.is_futile for part in parts]))),
         blocks=float(np.mean(np.concatenate([part.blocks for part in parts]))),
@@ -130,42 +132,15 @@ def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
         for ratio in RATIOS:
             result = simulate(ratio, KINDS["Gaussian"].with_sd(other), runs, rule)
             yield f"{100 * other:5.1f} {ratio:6.2f}{_row(result)}"
-    yield from _calls_table(runs, sd)
 
 
-def _calls_table(runs: int, sd: float) -> Iterator[str]:
-    yield ""
-    yield f"Calls with several comparisons, all on the edge of the margin, Gaussian, SD of a block {sd:.2%}."
-    yield "missed: at least one interval does not cover its true ratio; any: at least one has that verdict."
-    yield "comparisons   missed  any faster  any equivalent"
-    for comparisons in COMPARISONS:
-        shares = simulate_calls(comparisons, KINDS["Gaussian"].with_sd(sd), runs)
-        yield f"{comparisons:11d}{_percent(shares[0], 9)}{_percent(shares[1], 12)}{_percent(shares[2], 16)}"
-
-
-def simulate_calls(comparisons: int, noise: Noise, runs: int, *, seed: int = SEED) -> tuple[float, float, float]:
-    """Simulates the shares of calls in which an interval misses the truth, and with a false ``faster``, a false
-    ``equivalent``; all true ratios are on the edge of the margin."""
-    random = np.random.default_rng([SEED, comparisons])
-    rule = stopping_rule.sequential_rule(comparisons, PRECISION)
-    missed = faster = equivalent = 0
-    for size in simulation.chunks(runs):
-        shape = (size * comparisons, rule.looks[-1])
-        result = ends(*simulation.counts(random, shape, EDGE, noise), EDGE, rule)
-        by_call = (size, comparisons)
-        missed += int(np.count_nonzero((~result.covers).reshape(by_call).any(axis=-1)))
-        faster += int(np.count_nonzero((result.position == ABOVE).reshape(by_call).any(axis=-1)))
-        equivalent += int(np.count_nonzero((result.position == INSIDE).reshape(by_call).any(axis=-1)))
-    return missed / runs, faster / runs, equivalent / runs
-
-
-_HEAD = " ratio  coverage  faster  slower  equivalent  inconclusive   false  futile  blocks   width"
+_HEAD = " ratio  coverage  better   worse    same  undecided   false  futile  blocks   width"
 
 
 def _row(r: Result) -> str:
     return (
-        f"{_percent(r.coverage, 10)}{_percent(r.faster)}{_percent(r.slower)}{_percent(r.equivalent, 12)}"
-        f"{_percent(r.inconclusive, 14)}{_percent(r.false)}{_percent(r.futile)}{r.blocks:8.2f}{_percent(r.width)}"
+        f"{_percent(r.coverage, 10)}{_percent(r.better)}{_percent(r.worse)}{_percent(r.same)}"
+        f"{_percent(r.undecided, 11)}{_percent(r.false)}{_percent(r.futile)}{r.blocks:8.2f}{_percent(r.width)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Simulated runs with realistic noise, and the verdicts that the statistics reach on them (``vtlab lab simulate``).
+"""Simulated runs with realistic noise, and the outcomes that the statistics reach on them (``vtlab lab simulate``).
 
 The noise of a trial's throughput, on the log scale (standard deviations in ``Noise``): what the machine does to a
 block (both variants alike), a drift within it, an effect of each JVM (compilation, layout), correlated noise from trial
@@ -12,7 +12,7 @@ The true ratio is the one whose logarithm is the mean over all JVMs: also of a s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,11 +84,11 @@ class Result:
     """Shares of the simulated runs."""
 
     coverage: float
-    faster: float
-    slower: float
-    equivalent: float
-    inconclusive: float
-    #: With a verdict that does not hold. On the edge of the margin none holds.
+    better: float
+    worse: float
+    same: float
+    undecided: float
+    #: With an outcome that does not hold. On the edge of the margin none holds.
     false: float
     #: Whose blocks have all the same log ratio, so that the interval would have no width without the floor.
     alike: float
@@ -168,10 +168,10 @@ def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANS
     holds = true_position(ratio)
     return Result(
         coverage=covered / runs,
-        faster=share[ABOVE],
-        slower=share[BELOW],
-        equivalent=share[INSIDE],
-        inconclusive=share[ACROSS],
+        better=share[ABOVE],
+        worse=share[BELOW],
+        same=share[INSIDE],
+        undecided=share[ACROSS],
         false=sum(share[place] for place in (ABOVE, BELOW, INSIDE) if place != holds),
         alike=alike / runs,
         sd=math.sqrt(squares / (runs * n)),
@@ -179,44 +179,11 @@ def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANS
 
 
 def true_position(ratio: float) -> int:
-    """Returns the position of an interval whose verdict holds for a true ratio; ``ACROSS`` on the edge of the
+    """Returns the position of an interval whose outcome holds for a true ratio; ``ACROSS`` on the edge of the
     margin."""
     if ratio in (EDGE, 1 / EDGE):
         return ACROSS
     return ABOVE if ratio > EDGE else BELOW if ratio < 1 / EDGE else INSIDE
-
-
-@dataclass(frozen=True)
-class ReportResult:
-    """Shares of the simulated reports, each of several experiments."""
-
-    #: At least one experiment on the edge of the margin is ``faster``, or ``equivalent``.
-    any_faster: float
-    any_equivalent: float
-    #: ``any_faster`` were each experiment judged by its interval alone.
-    any_faster_alone: float
-    #: Of the experiments beyond the margin, the share that is ``faster``; NaN without such experiments.
-    power: float
-
-
-def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -> ReportResult:
-    """Simulates reports of several experiments with those true ratios, on the edge of the margin or beyond it."""
-    random = np.random.default_rng([SEED, n, *(round(1000 * ratio) for ratio in ratios)])
-    true = np.array(ratios)
-    on_edge = true == EDGE
-    faster = equivalent = alone = powerful = 0
-    for size in chunks(runs):
-        per_trial = true[:, np.newaxis, np.newaxis]
-        judged = _judge(*counts(random, (size, len(true), n), per_trial, noise), true[:, np.newaxis])
-        settled = paired.holm_adjusted(judged.t.p) <= paired.LEVEL
-        is_faster = judged.position == ABOVE
-        faster += int(np.count_nonzero((is_faster & settled & on_edge).any(axis=-1)))
-        equivalent += int(np.count_nonzero(((judged.position == INSIDE) & settled & on_edge).any(axis=-1)))
-        alone += int(np.count_nonzero((is_faster & on_edge).any(axis=-1)))
-        powerful += int(np.count_nonzero(is_faster & settled & ~on_edge))
-    beyond = int(np.count_nonzero(~on_edge))
-    power = powerful / (runs * beyond) if beyond else math.nan
-    return ReportResult(faster / runs, equivalent / runs, alone / runs, power)
 
 
 def chunks(runs: int) -> Iterator[int]:
@@ -229,10 +196,9 @@ def tables(runs: int, sd: float = SD) -> Iterator[str]:
     """Writes the lines that ``vtlab lab simulate`` prints: the same on every machine."""
     yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
     yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
-    yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
+    yield "false: an outcome that does not hold; on the edge of the margin (1.05) none does."
     yield from _noise_table(runs, sd)
     yield from _counting_table(runs)
-    yield from _reports_table(runs, sd)
 
 
 def _noise_table(runs: int, sd: float) -> Iterator[str]:
@@ -255,30 +221,13 @@ def _counting_table(runs: int) -> Iterator[str]:
                 yield f"{answers:7.1f} {_row(ratio, n, result)}{_percent(result.alike)}"
 
 
-def _reports_table(runs: int, sd: float) -> Iterator[str]:
-    yield ""
-    yield f"Reports of several experiments, Gaussian, SD of a block {sd:.2%}."
-    yield "any: at least one experiment on the edge of the margin has that verdict."
-    yield "found: of the other experiments, with a true ratio of 1.2, those that are faster."
-    yield "experiments  on the edge   n  any faster  without Holm  any equivalent   found"
-    for total, edge in ((1, 1), (5, 5), (10, 10), (10, 5)):
-        ratios = [EDGE] * edge + [1.2] * (total - edge)
-        for n in (3, 6, 12):
-            result = simulate_reports(n, ratios, KINDS["Gaussian"].with_sd(sd), runs)
-            power = f"{'-':>8}" if math.isnan(result.power) else _percent(result.power)
-            yield (
-                f"{total:11d}{edge:13d}{n:4d}{_percent(result.any_faster, 12)}{_percent(result.any_faster_alone, 14)}"
-                f"{_percent(result.any_equivalent, 16)}{power}"
-            )
-
-
-_HEAD = " ratio   n  coverage  faster  slower  equivalent  inconclusive   false      SD"
+_HEAD = " ratio   n  coverage  better   worse    same  undecided   false      SD"
 
 
 def _row(ratio: float, n: int, r: Result) -> str:
     return (
-        f"{ratio:6.2f}{n:4d}{_percent(r.coverage, 10)}{_percent(r.faster)}{_percent(r.slower)}"
-        f"{_percent(r.equivalent, 12)}{_percent(r.inconclusive, 14)}{_percent(r.false)}{_percent(r.sd)}"
+        f"{ratio:6.2f}{n:4d}{_percent(r.coverage, 10)}{_percent(r.better)}{_percent(r.worse)}"
+        f"{_percent(r.same)}{_percent(r.undecided, 11)}{_percent(r.false)}{_percent(r.sd)}"
     )
 
 

@@ -1,18 +1,17 @@
-"""Group-sequential blocks: a run is looked at after fixed numbers of blocks, and ends when its verdict is settled.
+"""Group-sequential blocks: a run is looked at after fixed numbers of blocks, and ends when its claims are settled.
 
-At each look the paired t interval has a level of its own, so that all looks together spend ``ALPHA``: the intervals of
-all looks cover the true ratio at once with ``CONFIDENCE`` (repeated confidence intervals [1]). So a run may end at any
-look, for any reason, and the interval of that look holds. Of k comparisons in one call each spends ``ALPHA``/k.
+At each look the t interval has a level of its own, so that all looks together spend ``ALPHA``: the intervals of all
+looks cover the true ratio at once with ``CONFIDENCE`` (repeated confidence intervals [1]). So a run may end at any
+look, for any reason, and the interval of that look holds. Of the m claims of a run each spends ``ALPHA``/m. Criteria
+that are read once, where the run ended, have the level that as many claims would have at that look.
 
-A run ends at the first look at which its verdict is settled and its interval narrow enough, or where that is improbable
-up to the last look, or where the next look does not fit into the time that the call gave it.
+A run ends at the first look at which all its claims are settled and the interval of ``capacity`` is narrow enough, or
+where that is improbable up to the last look, or where the next look does not fit into the time that the call gave it.
 
 Sources
     [1] C. Jennison, B. Turnbull: Interim Analyses: the Repeated Confidence Interval Approach. J. R. Statist. Soc. B 51
         (1989).
     [2] K. Lan, D. DeMets: Discrete Sequential Boundaries for Clinical Trials. Biometrika 70 (1983). (spent alpha)
-    [3] D. Spiegelhalter, L. Freedman, P. Blackburn: Monitoring Clinical Trials: Conditional or Predictive Power?
-        Controlled Clinical Trials 7 (1986). (futility)
 """
 
 from __future__ import annotations
@@ -22,53 +21,57 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Array
 from vtlab.model.manifest import SequentialRule
-from vtlab.model.verdict import Comparison, Ended, RunEnd
+from vtlab.model.outcome import Outcome
+from vtlab.model.verdict import Ended, RunEnd
 
 #: Blocks at which a run is looked at.
 LOOKS = (2, 3, 4, 6, 9, 12)
-#: What the intervals of all looks of all comparisons of one call may miss together.
+#: What the intervals of all looks of all claims of a run may miss together.
 ALPHA = 1 - paired.CONFIDENCE
 #: Two-sided levels of the looks that add up to ``ALPHA``. A clear difference with little noise is to be settled at the
 #: first look, whose interval is the widest: so its level is the largest.
 NOMINAL = (0.02, 0.008, 0.007, 0.006, 0.005, 0.004)
-#: By how much the levels may be larger, as looks share blocks, for up to so many comparisons in a call. Of more none
-#: may. ``python -m benchmarks.levels`` in lab/ prints them.
+#: By how much the levels may be larger, as looks share blocks, for up to so many claims of a run. Of more none may.
+#: ``python -m benchmarks.levels`` in lab/ prints them.
 FACTORS = {1: 1.25, 2: 1.18, 3: 1.15, 4: 1.13, 5: 1.12, 6: 1.11, 8: 1.10, 10: 1.09, 15: 1.07, 20: 1.07}
-#: A run ends where its verdict will be settled with a probability below this. Not before so many blocks: the interval
-#: of fewer says next to nothing.
+#: A run ends where each open claim will be settled with a probability below this. Not before so many blocks: the
+#: interval of fewer says next to nothing.
 FUTILE, FUTILE_FROM = 0.05, 4
-#: Half-width of the ratio's interval that a run asks for where none is named: from ratio / 1.1 to ratio x 1.1.
+#: Half-width of the interval of ``capacity`` that a run asks for where none is named: from ratio / 1.1 to ratio x 1.1.
 PRECISION = 0.10
-#: A comparison without an interval (a variant failed, or was overloaded in some trials) ends at so many blocks.
+#: A claim that is undecided without regard to its interval (a variant failed, or was overloaded, in some blocks) is
+#: given up at so many blocks.
 WITHOUT_INTERVAL = 6
 
-_SETTLED = ("faster", "slower", "equivalent")
-#: Over so many values of the true standard deviation, and of the scatter of further blocks, ``chance`` averages.
-_TRUE_SDS, _SCATTERS = 16, 4
+_SETTLED = ("better", "same", "worse")
 
 
-def sequential_rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
-    """Makes the rule of a run, given the number of comparisons in its call.
+def sequential_rule(claims: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
+    """Makes the rule of a run with so many claims.
 
     ``precision``: the wanted half-width of the interval, 0.1 for 10 %. ``within``: seconds that the run may take.
     """
     return SequentialRule(
         looks=list(LOOKS),
-        levels=[level * level_factor(comparisons) / comparisons for level in NOMINAL],
-        comparisons=comparisons,
+        levels=[level * level_factor(claims) / claims for level in NOMINAL],
+        claims=claims,
         precision=precision,
         within=within,
     )
 
 
-def level_factor(comparisons: int) -> float:
-    """Returns the factor by which the levels of this many comparisons exceed those of independent looks."""
-    return next((value for most, value in FACTORS.items() if comparisons <= most), 1.0)
+def level_factor(claims: int) -> float:
+    """Returns the factor by which the levels of this many claims exceed those of independent looks."""
+    return next((value for most, value in FACTORS.items() if claims <= most), 1.0)
+
+
+def level_among(level: float, claims: int, others: int) -> float:
+    """Converts the level of a look for so many claims into that for another number of them."""
+    return level * claims / level_factor(claims) * level_factor(others) / others
 
 
 def level(rule: SequentialRule, blocks: int) -> float:
@@ -87,37 +90,16 @@ def is_precise(low: Array | float, high: Array | float, precision: float) -> Arr
     return narrow
 
 
-def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | float) -> Array:
-    """Computes the probability that the interval of the last look settles the verdict and is narrow enough, after 2 <=
-    ``blocks`` < the last look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element
-    by element.
+@dataclass(frozen=True)
+class Blocks:
+    """What the first blocks of a run that count tell, by their number."""
 
-    Predictive probability [3], with no knowledge of mean and deviation but the blocks. With m blocks in the end, and s'
-    the true deviation:
-    - (n-1)·s²/s'² has a chi-square distribution with n-1 degrees of freedom;
-    - the mean of all is normal about the mean of the n, with the variance s'²·(1/n - 1/m);
-    - their variance is ((n-1)·s² + s'²·q) / (m-1), q of a chi-square distribution with m-n degrees of freedom.
-    The result is an average over quantiles of s' and q. It takes q and the mean to be independent, and leaves out that
-    a look before the last may settle the verdict where the last does not.
-    """
-    n, m = blocks, rule.looks[-1]
-    mean, sd = (np.asarray(x, dtype=np.float64)[..., None, None] for x in (mean, sd))
-    true_sd = sd * np.sqrt((n - 1) / _chi_squares(n - 1, _TRUE_SDS)[:, None])
-    last_sd = np.sqrt(((n - 1) * sd**2 + true_sd**2 * _chi_squares(m - n, _SCATTERS)) / (m - 1))
-    half = float(special.stdtrit(m - 1, 1 - rule.levels[-1] / 2)) * last_sd / math.sqrt(m)
-    error = true_sd * math.sqrt(1 / n - 1 / m)
-    edge = math.log1p(paired.MARGIN)
-    beyond = special.ndtr((mean - edge - half) / error) + special.ndtr((-mean - edge - half) / error)
-    inside = special.ndtr((edge - half - mean) / error) - special.ndtr((half - edge - mean) / error)
-    settled = np.where(half <= math.log1p(rule.precision), beyond + np.maximum(inside, 0.0), 0.0)
-    average: Array = np.mean(settled, axis=(-2, -1))
-    return average
-
-
-def _chi_squares(freedom: int, count: int) -> Array:
-    """Computes quantiles of equal weight of a chi-square distribution."""
-    quantiles: Array = special.chdtri(freedom, (np.arange(count) + 0.5) / count)
-    return quantiles
+    #: Outcomes of the claims with the intervals of the look after so many blocks.
+    claims: Callable[[int], Sequence[Outcome]]
+    #: Whether failing ends the run.
+    fails: Callable[[int], bool]
+    #: Probability that a claim after so many blocks will be settled.
+    chance: Callable[[Outcome, int], float]
 
 
 @dataclass(frozen=True)
@@ -130,54 +112,50 @@ class Time:
     block: float
 
 
-def run_end(
-    rule: SequentialRule,
-    times: Sequence[Time],
-    comparisons: Callable[[int], Sequence[Comparison]],
-    fails: Callable[[int], bool],
-) -> RunEnd:
+def run_end(rule: SequentialRule, times: Sequence[Time], told: Blocks) -> RunEnd:
     """Decides whether a run has ended after its blocks, at which look and why, or continues to the next look.
 
-    ``times``: before the run's first block that counts, and after each of them. ``comparisons`` and ``fails`` are asked
-    for the run's first so many blocks: the primary comparisons with the intervals of that look, and whether failing
-    ends the run.
+    ``times``: before the run's first block that counts, and after each of them.
 
     Only the first attempt is made in any case. No other begins where it, or another up to the next look, does not fit.
     """
     for blocks, time in enumerate(times):
-        judged: Sequence[Comparison] = []
+        chances: list[float] = []
         ended: Ended | None = None
         if blocks in rule.looks:
-            judged = comparisons(blocks)
-            ended = "failing" if fails(blocks) else _reason_to_stop(rule, judged, blocks)
+            judged = told.claims(blocks)
+            chances = [told.chance(claim, blocks) for claim in judged if not _is_done(rule, claim)]
+            ended = "failing" if told.fails(blocks) else _reason_to_stop(rule, judged, blocks, chances)
         if ended is None and time.spent and not _fits(rule, blocks, time):
             ended = "within"
         if ended:
-            return _end_at(rule, blocks, ended, judged)
+            return _end_at(rule, blocks, ended, chances)
     return _end_at(rule, len(times) - 1, None, [])
 
 
-def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> RunEnd:
-    chances = [_chance(rule, c, blocks) for c in judged if not _is_settled(rule, c)] if ended == "futile" else []
+def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, chances: Sequence[float]) -> RunEnd:
     return RunEnd(
         looks=rule.looks,
         blocks=blocks,
         level=level(rule, blocks),
-        comparisons=rule.comparisons,
+        claims=rule.claims,
         precision=rule.precision,
         within=rule.within,
         ended=ended,
-        chance=max(chances, default=None),
+        chance=max(chances, default=None) if ended == "futile" else None,
     )
 
 
-def _reason_to_stop(rule: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
+def _reason_to_stop(
+    rule: SequentialRule, claims: Sequence[Outcome], look: int, chances: Sequence[float]
+) -> Ended | None:
     """Names the reason for which the blocks up to a look end a run; None where nothing does."""
-    if all(_is_settled(rule, c) for c in comparisons):
+    is_any_settled = any(c.judgement in _SETTLED for c in claims)
+    if is_any_settled and all(_is_done(rule, c) for c in claims):
         return "settled"
     if look == rule.looks[-1]:
         return "last look"
-    if look >= FUTILE_FROM and all(_is_settled(rule, c) or _chance(rule, c, look) < FUTILE for c in comparisons):
+    if look >= FUTILE_FROM and max(chances, default=0.0) < FUTILE:
         return "futile"
     return None
 
@@ -194,18 +172,16 @@ def _fits(rule: SequentialRule, blocks: int, time: Time) -> bool:
     return rule.within is None or time.spent + more * time.block <= rule.within
 
 
-def _is_settled(rule: SequentialRule, comparison: Comparison) -> bool:
-    """Tells whether more blocks are not needed. An overload in every trial settles a verdict without an interval."""
-    if comparison.verdict not in _SETTLED:
-        return False
-    low, high = comparison.low, comparison.high
-    return low is None or high is None or bool(is_precise(low, high, rule.precision))
+def _is_done(rule: SequentialRule, claim: Outcome) -> bool:
+    """Tells whether a claim needs no more blocks: it is settled, or more blocks give it no outcome either. An overload
+    settles it without an interval."""
+    if claim.judgement not in _SETTLED:
+        return claim.judgement is None
+    if claim.low is None or claim.high is None:
+        return True
+    return bool(is_precise(claim.low, claim.high, wanted_precision(rule, claim)))
 
 
-def _chance(rule: SequentialRule, comparison: Comparison, look: int) -> float:
-    """Computes the probability that this comparison will be settled; 0 where it has no test and more blocks cannot give
-    one."""
-    c = comparison
-    if c.p_t is None or c.ratio is None or not c.sd:
-        return 0.0 if len(c.overloaded) > 1 or look >= WITHOUT_INTERVAL else 1.0
-    return float(chance(rule, look, math.log(c.ratio), c.sd))
+def wanted_precision(rule: SequentialRule, claim: Outcome) -> float:
+    """Returns the half-width that the interval of a claim is to have; infinite for any."""
+    return rule.precision if claim.key.criterion == "capacity" else math.inf

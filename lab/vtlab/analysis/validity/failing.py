@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vtlab.analysis.validity.check import Check, Value, all_trials, block_check, moment_of, under_load
+from vtlab.analysis.statistics.paired import binomial
+from vtlab.analysis.validity.check import Check, Value, all_trials, block_check, every_window, moment_of, under_load
 from vtlab.analysis.validity.overload import overloaded
 from vtlab.analysis.validity.steady_state import MOST_GAIN, MOST_GAIN_AT_REST, WarmUp, warm_up_of
 from vtlab.model.experiment import Experiment
@@ -33,6 +34,11 @@ def failures(block: Block, experiment: Experiment) -> list[Failure]:
 def failed(block: Block, experiment: Experiment) -> set[str]:
     """Lists the variants that failed in this block."""
     return {failure.variant for failure in failures(block, experiment)}
+
+
+def fails_under_load(failed: int, blocks: int) -> bool:
+    """Tells whether a variant fails under the load, by the number of blocks in which it failed."""
+    return failed >= 2 and 2 * failed > blocks
 
 
 def _enough_cycles(block: Block, experiment: Experiment) -> list[WarmUp]:
@@ -117,13 +123,33 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
     waited_for = trial.completed - trial.given_up
     why = ", ".join(f"{n:,} {name}" for name, n in sorted(errors.items()))
     shares = [
-        (window / answered if answered else 0.0, f"in the window ({why})" if why else "in the window"),
-        ((window + outside) / waited_for if waited_for else 0.0, "over the whole trial"),
+        _Errors(window, answered, f"in the window ({why})" if why else "in the window"),
+        _Errors(window + outside, waited_for, "over the whole trial"),
     ]
-    most = experiment.max_errors
-    share, when = shares[0] if shares[0][0] > most else max(shares)
-    reason = f"{percent(share, 2)} of the answers were errors {when}, at most {percent(most, 2)} allowed"
-    return Value(share, percent(share, 2), reason, trial.variant, moment_of(trial), limit=most)
+    most, at_rate = experiment.max_errors, trial.rate is not None and trial.phase != "warmup"
+    judged = [(found.least if at_rate else found.share, found) for found in shares]
+    number, worst = judged[0] if judged[0][0] > most else max(judged, key=lambda of: of[0])
+    told = percent(worst.share, 2)
+    reason = f"{told} of the answers were errors {worst.when}, at most {percent(most, 2)} allowed"
+    return Value(number, told, reason, trial.variant, moment_of(trial), limit=most)
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Errors among the answers of a trial, or of its window."""
+
+    count: int
+    answers: int
+    when: str
+
+    @property
+    def share(self) -> float:
+        return self.count / self.answers if self.answers else 0.0
+
+    @property
+    def least(self) -> float:
+        """The lower end of the share's exact interval: at typical load few answers are to decide nothing."""
+        return binomial(self.count, self.answers)[0] if self.answers else 0.0
 
 
 def _script_checks(trial: Trial, experiment: Experiment) -> Value:
@@ -188,7 +214,13 @@ def _drained(block: Block, _: Experiment) -> Iterator[Value]:
 #: In the order of the report: a cause comes before what follows from it.
 SERVICE: tuple[Check[Any], ...] = (
     block_check("same instance", "service", "no restart, no OOM kill", _lasted),
-    Check("errors", "service", "<= max_errors of the answers", under_load, _answered),
+    Check(
+        "errors",
+        "service",
+        "<= max_errors of the answers, at typical load by their exact interval",
+        every_window,
+        _answered,
+    ),
     Check("script's checks", "service", "<= max_errors of them failed", _script_trials, _script_checks),
     Check("script's requests", "service", "<= max_errors of them failed", _script_trials, _script_requests),
     Check("answers", "service", ">= 1 in every window", all_trials, _some_answer, 1, operator.lt),

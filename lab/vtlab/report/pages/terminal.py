@@ -10,77 +10,120 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.host import program
+from vtlab.model.outcome import Judgement
 from vtlab.model.run import Analysis
-from vtlab.report.parts import breakdowns, thresholds
-from vtlab.report.words import (
-    block_counts,
-    bottlenecks,
-    curve_sentences,
-    decision,
-    explanation,
-    finding_lines,
-    hints,
-    labels,
-)
-from vtlab.report.words.headline import headline, label
+from vtlab.report.parts import thresholds
+from vtlab.report.words import block_counts, curve_sentences, finding_lines, hints, labels, outcome_rows
+from vtlab.report.words.turning_it_on import turning_it_on
+from vtlab.report.words.verdict_lines import verdict_lines
 
-_STYLES = {
-    "faster": "bold green",
-    "slower": "bold red",
-    "equivalent": "bold blue",
-    "inconclusive": "bold yellow",
+_STYLES: dict[Judgement | None, str] = {
+    "better": "bold green",
+    "worse": "bold red",
+    "same": "bold blue",
+    "undecided": "bold yellow",
     "fails": "bold red",
+    None: "dim",
 }
+#: Columns of labels such as VERDICT.
+_LABEL = 9
+#: Columns of the table whose cells end at the right: the values.
+_RIGHT = (2, 3)
 
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
-    """Renders one paragraph per run: verdict, ratio and interval, what limits each variant."""
-    return _Paragraphs([_run(pair) for a in analyses for pair in verdict.split_by_comparison(a)])
+    """Renders the lines of each pair of variants: verdict, why, what next, and a row for each criterion."""
+    return _Paragraphs([_pair(pair) for a in analyses for pair in verdict.split_by_comparison(a)])
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line; where a terminal wraps it, its rest is indented. Rows of a table stay whole."""
+
+    text: Text
+    indent: int = 0
+    is_row: bool = False
 
 
 @dataclass(frozen=True)
 class _Paragraphs:
-    """A first line and indented ones; wrapped with the indent kept where a terminal shows them."""
+    """Paragraphs with an empty line before each; wrapped where a terminal shows them."""
 
-    paragraphs: list[list[Text]]
+    paragraphs: list[list[_Line]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        for head, *rest in self.paragraphs:
+        for paragraph in self.paragraphs:
             yield Text()
-            yield head
-            for line in rest:
-                wrapped = line.wrap(console, max(20, console.width - 2)) if console.is_terminal else [line]
-                for part in wrapped:
-                    part.rstrip()
-                    yield Text("  ") + part
+            for line in paragraph:
+                yield from _wrapped(line, console)
 
 
-def _run(analysis: Analysis) -> list[Text]:
-    v = analysis.verdict
-    lines = [Text.assemble((labels.title(analysis), "bold"), f" {labels.under(analysis)}")]
+def _wrapped(line: _Line, console: Console) -> Iterator[Text]:
+    if line.is_row or not console.is_terminal or len(line.text) <= console.width:
+        yield line.text
+        return
+    label, text = line.text[: line.indent], line.text[line.indent :]
+    for number, part in enumerate(text.wrap(console, max(20, console.width - line.indent))):
+        part.rstrip()
+        yield (Text(" " * line.indent) if number else label) + part
+
+
+def _pair(analysis: Analysis) -> list[_Line]:
+    lines = [_Line(Text(labels.header(analysis), "bold"))]
     if invalid := block_counts.why_invalid(analysis):
-        lines.append(Text(f"✕ {invalid}", "bold red"))
-    advice = decision.decide(analysis)
-    lines.append(Text.assemble((f"{advice.lead}:", "bold"), f" {advice.reason}."))
-    outcome = (label(analysis), _STYLES[v.primary_comparison.verdict or "inconclusive"])
-    lines.append(Text.assemble(outcome, "  ", headline(analysis)))
-    lines += [Text(program.as_called(text)) for text in explanation.sentences(analysis)]
-    if parted := curve_sentences.decision_sentence(analysis):
-        lines.append(Text(parted))
-    if quick := hints.quick_look(analysis):
-        lines.append(Text(quick, "yellow"))
-    details = _measured_lines(analysis) if v.n else []
-    details += [finding_lines.finding_line(finding) for finding in v.findings]
-    return lines + [Text(program.as_called(text), "dim") for text in details]
-
-
-def _measured_lines(analysis: Analysis) -> list[str]:
-    """Says what limits each variant, which thresholds hold, and where the time goes."""
-    lines = [bottlenecks.line(analysis, name) for name in labels.variant_names(analysis)]
-    lines += filter(None, [thresholds.threshold_line(analysis)])
-    times = {name: result.time for name, result in analysis.verdict.variants.items() if result.time}
-    lines += [breakdowns.TITLE] if times else []
-    for name, time in times.items():
-        sentence = f"{breakdowns.breakdown_line(name, time)} {breakdowns.caveat(analysis, name, time)}"
-        lines.append(sentence.rstrip())
+        lines.append(_Line(Text(f"✕ {invalid}", "bold red")))
+    for label, text in verdict_lines(analysis).labelled:
+        style = "bold" if label == "VERDICT" else ""
+        called = Text(program.as_called(text), style)
+        lines.append(_Line(Text.assemble((f"{label:<{_LABEL}}", "bold"), called), _LABEL))
+    lines += [_Line(row, is_row=True) for row in _table(analysis)]
+    lines += [_Line(Text(program.as_called(text), "dim"), 2) for text in _notes(analysis)]
     return lines
+
+
+def _table(analysis: Analysis) -> list[Text]:
+    """Lays out a row for each criterion; none where no block counts."""
+    # What was not measured stands below.
+    rows = [r for r in outcome_rows.rows(analysis) if r.outcome.judgement or r.outcome.value is not None]
+    if not rows:
+        return []
+    over, of = labels.variant_names(analysis)
+    units = max(len(row.unit) for row in rows if row.load)
+    values = max(len(row.base_value) for row in rows)
+    cells = [["", "", over, of, "change (95 %)", ""]]
+    for row in rows:
+        unit = f"{row.unit:<{units}} {row.base_value:>{values}}" if row.load and row.unit else row.base_value
+        cells.append([row.criterion, row.load or row.unit, unit, row.value, row.change, row.judgement])
+    styles = ["", *(_STYLES[row.outcome.judgement] for row in rows), ""]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if errors := outcome_rows.errors_row(analysis):
+        # A note may be long, and nothing stands behind it.
+        cells.append([errors.criterion, errors.load, errors.base_value, errors.value, errors.note, ""])
+    return [_row(row, widths, style) for row, style in zip(cells, styles, strict=False)]
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], style: str) -> Text:
+    padded = [
+        f"{cell:>{width}}" if column in _RIGHT else f"{cell:<{width}}"
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    row = Text.assemble("  ".join(padded[:-1]), "  ", (cells[-1], style), style="dim" if not cells[0] else "")
+    row.rstrip()
+    return row
+
+
+def _notes(analysis: Analysis) -> list[str]:
+    """Says below the table what it rests on, what has no outcome, and what else was found."""
+    if not analysis.verdict.n:
+        return [finding_lines.finding_line(finding) for finding in analysis.verdict.findings]
+    turning = turning_it_on(analysis)
+    texts = [
+        outcome_rows.margins(analysis),
+        *outcome_rows.reasons(analysis),
+        curve_sentences.decision_sentence(analysis),
+        hints.quick_look(analysis),
+        thresholds.threshold_line(analysis),
+        *(turning.lines if turning else []),
+        *(finding_lines.finding_line(finding) for finding in analysis.verdict.findings),
+    ]
+    return [text for text in texts if text]

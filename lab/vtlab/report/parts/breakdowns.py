@@ -1,4 +1,4 @@
-"""The time of a request, part by part: lines for a terminal, and a table with the variants side by side."""
+"""The time of a request, part by part: a table with the variants side by side."""
 
 from __future__ import annotations
 
@@ -12,35 +12,24 @@ from vtlab.report.parts.part import Table
 from vtlab.report.words import figures, labels
 
 TITLE = "Where the time goes"
-#: Most parts on a line of a terminal, and the least share of a part that stands alone.
-_LINES, _LEAST = 3, 0.01
+#: Least share of a part that stands alone.
+_LEAST = 0.01
 #: Requests that wait for a carrier are mentioned at this share of the requests in flight or above.
 _CARRIER_WAITS = 0.1
-#: What a request does in a part of its time, as a noun and after "62 % of the time".
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "database": ("database", "waiting for the database"),
-    "downstream": ("service downstream", "waiting for the service downstream"),
-    "db-pool": ("wait for a database connection", "waiting for a database connection"),
-    "client-pool": ("wait for an HTTP connection", "waiting for a connection to the service downstream"),
-    "executor": ("wait for the executor", "waiting for the executor"),
-    "lock": ("lock", "waiting for a lock"),
-    "wait": ("wait", "waiting"),
-    "computation": ("computation, or ready to run", "computing"),
-    "server-queue": ("queue for a server thread", "waiting for a server thread"),
-    "outside": ("unknown: no thread has the request", "without a thread"),
+#: What a request does in a part of its time.
+_WORDS: Mapping[str, str] = {
+    "database": "database",
+    "downstream": "service downstream",
+    "db-pool": "wait for a database connection",
+    "client-pool": "wait for an HTTP connection",
+    "executor": "wait for the executor",
+    "lock": "lock",
+    "wait": "wait",
+    "computation": "computation, or ready to run",
+    "server-queue": "queue for a server thread",
+    "outside": "unknown: no thread has the request",
 }
 _UNEXPLAINED = "for an unknown reason"
-
-
-def breakdown_line(name: str, time: Breakdown) -> str:
-    """Describes the largest parts, for a terminal:
-    ``62 % of the time waiting for a lock, Semaphore at OrderService:42; 18 at a time``."""
-    if not time.parts:
-        return f"{name}: {_contradiction(time)}"
-    large_parts = [part for part in time.parts[:_LINES] if part.share >= _LEAST]
-    parts = [_sentence(part, " of the time" if part is time.parts[0] else "") for part in large_parts]
-    latency = "" if time.is_slowed else f" of {figures.duration(time.latency)}"
-    return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{latency}."
 
 
 def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
@@ -59,12 +48,12 @@ def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
 
 def noun(activity: str) -> str:
     """Names what a request does."""
-    return _WORDS[activity][0]
+    return _WORDS[activity]
 
 
 def part_name(part: TimePart) -> str:
     """Names what a request does in a part of its time, and where."""
-    noun = _WORDS[part.activity][0]
+    noun = _WORDS[part.activity]
     return f"{noun}: {part.place}" if part.place else noun
 
 
@@ -129,15 +118,6 @@ def _contradiction(time: Breakdown) -> str:
     )
 
 
-def _sentence(part: TimePart, whole: str) -> str:
-    text = f"{percent(part.share)}{whole} {_WORDS[part.activity][1]}"
-    if not part.is_explained and part.activity != "outside":
-        text += f" ({_UNEXPLAINED})"
-    joint = ": " if part.activity in ("wait", "computation") else ", "
-    place = f"{joint}{part.place}" if part.place else ""
-    return f"{text}{place}; {figures.count(part.requests)} at a time"
-
-
 _Key = tuple[str, str, bool]
 
 
@@ -157,7 +137,7 @@ def _keys(times: Sequence[Breakdown]) -> list[_Key]:
 def _labels(key: _Key) -> list[str]:
     activity, place, is_explained = key
     remark = "" if is_explained or activity == "outside" else f" ({_UNEXPLAINED})"
-    return [_WORDS[activity][0] + remark, place]
+    return [_WORDS[activity] + remark, place]
 
 
 def _side_by_side(times: Iterable[Breakdown], keys: Sequence[_Key]) -> list[str]:

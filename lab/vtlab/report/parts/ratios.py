@@ -83,7 +83,7 @@ def _tests(analysis: Analysis) -> str:
 def _levels(end: RunEnd) -> str:
     """Says which p settles a verdict of a run with looks."""
     looks = figures.listed([str(number) for number in end.looks])
-    among = f" and {end.comparisons} comparisons" if end.comparisons > 1 else ""
+    among = f" and {end.claims} claims" if end.claims > 1 else ""
     return (
         f"After {end.blocks} blocks, a p of at most {100 * end.level / 2:.2g} % settles it: the looks after"
         f" {looks} blocks{among} share 2.5 % on each side, and their intervals 95 %."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from vtlab.analysis.comparable import is_only_load
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.catalogue.resources import bottleneck_words as resource_words
 from vtlab.model.experiment import Experiment
@@ -57,6 +58,16 @@ def line(analysis: Analysis, variant: str) -> str:
 def growing(growth: float) -> str:
     """Says how fast the queue of an overloaded variant grows."""
     return f"the queue grows by {figures.significant(growth, 2)} requests per second"
+
+
+def limiting(result: VariantResult, experiment: Experiment) -> str | None:
+    """Names what limits a variant: ``its 10 database connections``; None where that is the load alone, or unknown."""
+    limit = result.bottleneck
+    if limit.resource == "unknown" or is_only_load(limit):
+        return None
+    # A pool is full because of what is behind it.
+    held = f", inside {resource_words(limit.inside.pool)}" if limit.inside else ""
+    return figures.listed([described(result, name, experiment) for name in (limit.resource, *limit.together)]) + held
 
 
 def failures(result: VariantResult) -> str:
@@ -134,11 +145,15 @@ def _inside(result: VariantResult, inside: Inside) -> str:
         f"{_in_use(result, inside)} in use, but {one} is held for {figures.duration(inside.loaded)} under load and for"
         f" {figures.duration(inside.alone)} alone: "
     )
-    is_slow = inside.loaded >= _SLOW * inside.alone
-    text += "a larger pool does not help" if is_slow else "what a request does with it has become slower"
+    text += "a larger pool does not help" if is_slow(inside) else "what a request does with it has become slower"
     if inside.activity is not None:
         text += f"; held by {activity_words(inside.activity)}" + (f", {inside.place}" if inside.place else "")
     return text
+
+
+def is_slow(inside: Inside) -> bool:
+    """Tells whether a unit of a full pool is held so much longer than alone that a larger pool does not help."""
+    return inside.loaded >= _SLOW * inside.alone
 
 
 def activity_words(activity: Activity) -> str:

@@ -92,26 +92,22 @@ def _users(count: int) -> str:
 
 
 def decision_sentence(analysis: Analysis) -> str | None:
-    """Says where the variants part, by the curve; where the blocks show no difference, also which users may. None for a
-    run whose load vtlab did not search."""
-    curve, c = analysis.run.manifest.curve, analysis.verdict.primary_comparison
-    if curve is None:
+    """Says where the variants part, by the curve. None for a run whose load vtlab did not search."""
+    curve = analysis.run.manifest.curve
+    return where_variants_part(curve, analysis.run.experiment.variants) if curve else None
+
+
+def users_that_part(analysis: Analysis) -> int | None:
+    """Returns the users from which on one variant serves more by the curve, where these are more than the blocks had;
+    None where the curve shows none."""
+    curve = analysis.run.manifest.curve
+    last = next(reversed(curves.stretches(curve, analysis.run.experiment.variants)), None) if curve else None
+    if curve is None or last is None or last.better is None or last.low <= curve.chosen:
         return None
-    parted = where_variants_part(curve, analysis.run.experiment.variants)
-    if c.low is None or c.verdict in ("faster", "slower"):
-        return parted
-    return parted + _with_more_users(curve, [c.over, c.of])
-
-
-def _with_more_users(curve: Curve, variants: Sequence[str]) -> str:
-    """Says how to measure where one variant serves more by the curve, but with more users than the blocks had."""
-    last = next(reversed(curves.stretches(curve, variants)), None)
-    if last is None or last.better is None or last.low <= curve.chosen:
-        return ""
     # For one level nobody knows whether it is chance; and the last may be the one at which k6 or a variant failed.
     if last.low == last.high or curve.ended in ("load generator", "failed"):
-        return ""
-    return f" With more users the curve shows {last.better} ahead: measure there with --users {last.low}."
+        return None
+    return last.low
 
 
 def _cell(curve: Curve, variant: str, users: int) -> str:

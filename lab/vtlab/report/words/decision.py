@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vtlab.analysis.comparable import is_only_load, keeps_up
-from vtlab.catalogue import resources
-from vtlab.model.experiment import Experiment
+from vtlab.analysis.comparable import keeps_up
 from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
-from vtlab.model.verdict import Comparison, VariantResult
-from vtlab.report.words import block_counts, bottlenecks, figures, phrases
+from vtlab.model.verdict import Comparison
+from vtlab.report.words import advice, bottlenecks, phrases
 from vtlab.report.words.headline import broken_blocks
 
 
@@ -38,7 +36,7 @@ def decide(analysis: Analysis) -> Decision:
     """Decides by a run: ``No decision`` wherever the run is not valid, or its verdict is none."""
     verdict, comparison = analysis.verdict, analysis.verdict.primary_comparison
     if not verdict.valid:
-        return Decision(_NONE, _lacking(analysis))
+        return Decision(_NONE, advice.lacking(analysis))
     if comparison.verdict == "fails":
         return Decision(_NONE, _failing(analysis, comparison))
     if comparison.verdict == "equivalent":
@@ -50,16 +48,6 @@ def decide(analysis: Analysis) -> Decision:
 
 _NONE = "No decision"
 _MORE_AND_LESS = {"throughput": ("serves more", "serves less")}
-
-
-def _lacking(analysis: Analysis) -> str:
-    """Says how many blocks count in a run that lacks some, or why the last does not count where the time was over
-    before any did."""
-    verdict = analysis.verdict
-    if verdict.n or not (verdict.end and verdict.end.ended and verdict.rejected):
-        return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
-    subject = "the only block" if len(verdict.rejected) == 1 else "the last block"
-    return f"{subject} was rejected ({verdict.rejected[-1].reasons[0]}), and too little time was left for another"
 
 
 def _lead(comparison: Comparison) -> str:
@@ -84,18 +72,8 @@ def _difference(analysis: Analysis, comparison: Comparison) -> str:
 
 def _limit(analysis: Analysis, variant: str) -> str:
     """Names the bottleneck of the worse variant, where it is known."""
-    name = _bottleneck(analysis.verdict.variants[variant], analysis.run.experiment)
+    name = bottlenecks.limiting(analysis.verdict.variants[variant], analysis.run.experiment)
     return f"; {variant} is limited by {name}" if name else ""
-
-
-def _bottleneck(result: VariantResult, experiment: Experiment) -> str | None:
-    limit = result.bottleneck
-    if limit.resource == "unknown" or is_only_load(limit):
-        return None
-    # A pool is full because of what is behind it.
-    held = f", inside {resources.bottleneck_words(limit.inside.pool)}" if limit.inside else ""
-    names = [bottlenecks.described(result, name, experiment) for name in (limit.resource, *limit.together)]
-    return figures.listed(names) + held
 
 
 def _same(analysis: Analysis) -> str:
@@ -103,7 +81,7 @@ def _same(analysis: Analysis) -> str:
     results = [verdict.variants[name] for name in (comparison.over, comparison.of)]
     if all(keeps_up(result) for result in results):
         return "both keep up with this load"
-    (shared, *others) = {_bottleneck(result, analysis.run.experiment) for result in results}
+    (shared, *others) = {bottlenecks.limiting(result, analysis.run.experiment) for result in results}
     if others or shared is None:
         return f"the difference in {phrases.noun(comparison.metric)} is too small to matter"
     return "both are limited by " + re.sub(r"\bits\b", "their", shared)

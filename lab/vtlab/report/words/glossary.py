@@ -66,7 +66,28 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "margin",
-        "The largest difference that is too small to matter: 5 %, equal in both directions on a logarithmic scale.",
+        "The largest difference that is too small to matter, equal in both directions on a logarithmic scale: 5 % of"
+        " capacity and cpu, 20 % or 2 ms of median and tail, 10 % or 8 MiB of memory.",
+    ),
+    (
+        "criterion",
+        "One thing that is judged: capacity (answers a second at full load), median and tail (latency, at each load),"
+        " cpu (at typical load), memory, and probe.",
+    ),
+    (
+        "outcome",
+        "Of a criterion, beside the first variant: better or worse if the interval lies beyond the margin, same if it"
+        " lies within, else undecided. A variant that fails decides all outcomes. Where there is no outcome, the report"
+        " says why.",
+    ),
+    (
+        "claim",
+        "A criterion that decides when a run ends: capacity, and median and tail at typical load. The claims of a run"
+        " share the 5 % of its intervals.",
+    ),
+    (
+        "decision",
+        "What follows from all outcomes: turn it on, leave it off, no difference, a trade-off, or no decision.",
     ),
     (
         "verdict",

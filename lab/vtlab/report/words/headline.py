@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.comparable import keeps_up
-from vtlab.catalogue import resources
-from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
-from vtlab.model.units import in_blocks, percent
 from vtlab.model.verdict import Comparison, VariantResult, Verdict
 from vtlab.report.words import bottlenecks, figures
+from vtlab.report.words.failures import failed_share, failure, share_of_starts
+from vtlab.report.words.load_limit import limited_by_load
 from vtlab.report.words.phrases import (
     BOTH_COLD,
     COLD,
@@ -21,11 +19,6 @@ from vtlab.report.words.phrases import (
     subject,
     verb,
 )
-
-#: A variant is near a bound at this share of it or above.
-_NEAR = 0.8
-#: Most reasons for failing that fit a headline.
-_MOST_REASONS = 3
 
 
 def label(analysis: Analysis) -> str:
@@ -47,7 +40,7 @@ def headline(analysis: Analysis) -> str:
         return _by_overload(v, c)
     text = f"{subject(c.of)}: {change(c)}"
     if c.verdict == "equivalent":
-        return "; ".join(filter(None, [text, _limited_by_load(analysis, c)]))
+        return "; ".join(filter(None, [text, limited_by_load(analysis, (c.over, c.of))]))
     return f"{text}; {_lower_bound(analysis, c)}" if c.is_lower_bound else text
 
 
@@ -99,74 +92,20 @@ def _fails(v: Verdict, c: Comparison) -> str:
     if len(failing) > 1 and all(is_cold(v.variants[variant].failures) for variant in failing):
         return f"{BOTH_COLD}: {figures.listed([_count(v, variant) for variant in failing])}"
     if len(failing) > 1:
-        return "both fail under this load: " + "; ".join(f"{variant}, {_failure(v, variant)}" for variant in failing)
+        return "both fail under this load: " + "; ".join(f"{variant}, {failure(v, variant)}" for variant in failing)
     failed = failing[0]
     other = c.over if failed == c.of else c.of
     survivor = v.variants[other]
     failures = v.variants[failed].failures
     if is_cold(failures):
-        text = f"{failed} {COLD} {_failed_share(v, failed)}"
+        text = f"{failed} {COLD} {failed_share(v, failed)}"
     else:
         colon = ":" if len({f.reason for f in failures}) == 1 else ""
-        text = f"{failed} fails under this load{colon} {_failure(v, failed)}"
+        text = f"{failed} fails under this load{colon} {failure(v, failed)}"
     text += f"; {other}, {survivor.failed_blocks} of {v.n}"
     return text + (f", serves {figures.rate(survivor.throughput)}" if survivor.throughput else "")
 
 
-def _failed_share(v: Verdict, variant: str) -> str:
-    result = v.variants[variant]
-    return in_blocks(result.failed_blocks, v.n) + _share_of_starts(result)
-
-
-def _failure(v: Verdict, variant: str) -> str:
-    """Says why and how often a variant failed: ``out of heap memory in 3 of 3 blocks (29 to 100 % of starts)``; puts
-    several reasons behind the count."""
-    result, count = v.variants[variant], _failed_share(v, variant)
-    reasons = list(dict.fromkeys(f.reason for f in result.failures))
-    if len(reasons) == 1:
-        return f"{reasons[0]} {count}"
-    listed = reasons[:_MOST_REASONS] + [f"{len(reasons) - _MOST_REASONS} more"] * (len(reasons) > _MOST_REASONS)
-    return f"{count}: {figures.listed(listed)}" if listed else count
-
-
 def _count(v: Verdict, variant: str) -> str:
     result = v.variants[variant]
-    return f"{variant} in {result.failed_blocks} of {v.n}{_share_of_starts(result)}"
-
-
-def _share_of_starts(result: VariantResult) -> str:
-    if result.failed_interval is None:
-        return ""
-    low, high = result.failed_interval
-    return f" ({100 * low:.0f}–{percent(high)} of starts)"
-
-
-def _limited_by_load(analysis: Analysis, c: Comparison) -> str | None:
-    """Says that the load limits both variants, and which load would tell them apart; None where something else limits
-    one."""
-    experiment = analysis.run.experiment
-    results = {variant: analysis.verdict.variants[variant] for variant in (c.over, c.of)}
-    if not all(keeps_up(result) for result in results.values()):
-        return None
-    if any(_largest_share(result, experiment) is None for result in results.values()):
-        return "the load limits both"
-    if max(_largest_share(result, experiment) or 0.0 for result in results.values()) >= _NEAR:
-        return "the load limits both, but at least one is close to another limit"
-    text = "the load limits both; neither is near another limit"
-    starts = {variant: bottlenecks.binds_from(result, experiment) for variant, result in results.items()}
-    known_starts = {variant: start for variant, start in starts.items() if start is not None}
-    if not known_starts:
-        return text
-    first = min(known_starts, key=lambda variant: known_starts[variant][1])
-    bound, most = known_starts[first]
-    resource = resources.without_article(resources.bottleneck_words(bound.resource))
-    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
-    return f"{text}: {first}'s {resource} would limit it from about {figures.significant(most, 2)} {unit}"
-
-
-def _largest_share(result: VariantResult, experiment: Experiment) -> float | None:
-    """Returns the largest share of a bound that a variant reaches, the CPU among them; None where that is unknown."""
-    if result.cpu_per_request is None:
-        return None
-    used = result.cpu_per_request * result.throughput / experiment.limits.cpu
-    return max([used, *(bound.utilisation for bound in bottlenecks.other_bounds(result))])
+    return f"{variant} in {result.failed_blocks} of {v.n}{share_of_starts(result)}"

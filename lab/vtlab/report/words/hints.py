@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import statistics
 
 from vtlab.model.blocks import FULL_RUN
@@ -33,8 +32,8 @@ def hint(analysis: Analysis) -> str | None:
         return _after_one_block(analysis)
     if c.overloaded:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
-    ending = _ending(v.end)
-    return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
+    why = ending(v.end)
+    return f"{why} {_settling(analysis, c)}" if why else _settling(analysis, c)
 
 
 def _after_one_block(analysis: Analysis) -> str:
@@ -42,26 +41,12 @@ def _after_one_block(analysis: Analysis) -> str:
     v = analysis.verdict
     if v.end is None:
         return "Run at least two blocks, better six."
-    length = _block_length(analysis)
-    takes = f" Two blocks take about {time_in_words(2 * length + _extra_seconds(analysis))}." if length else ""
-    return f"{_ending(v.end)}{takes}"
+    seconds = seconds_of(analysis, 2)
+    takes = f" Two blocks take about {time_in_words(seconds)}." if seconds else ""
+    return f"{ending(v.end)}{takes}"
 
 
-def settling_command(analysis: Analysis, experiment: str) -> str | None:
-    """Returns the command that probably settles an inconclusive verdict; None for any other, and where none does.
-    ``experiment``: the file of the run's experiment."""
-    v, c = analysis.verdict, analysis.verdict.primary_comparison
-    has_ended_early = v.end is not None and v.end.ended == "within" and v.n < 2
-    if c.verdict != "inconclusive" or not (v.valid or has_ended_early):
-        return None
-    command = f"vtlab run {shlex.quote(experiment)}"
-    if c.blocks_needed is not None and v.n > 1:
-        return f"{command} --blocks {c.blocks_needed}"
-    # After one block nobody knows how many would settle it: the looks tell.
-    return f"{command} --precision {100 * v.end.precision:g}%" if v.end and has_ended_early else None
-
-
-def _ending(end: RunEnd | None) -> str | None:
+def ending(end: RunEnd | None) -> str | None:
     """Says why a run ended without a verdict; None where its number of blocks was fixed."""
     if end is None:
         return None
@@ -82,8 +67,8 @@ def _settling(analysis: Analysis, c: Comparison) -> str:
     """Says how many blocks would settle a verdict, and how long they take; or that they cannot."""
     v = analysis.verdict
     if c.blocks_needed is not None:
-        length = _block_length(analysis)
-        takes = f", in about {time_in_words(c.blocks_needed * length + _extra_seconds(analysis))}" if length else ""
+        seconds = seconds_of(analysis, c.blocks_needed)
+        takes = f", in about {time_in_words(seconds)}" if seconds else ""
         return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
     return (
         f"Judging by {v.n} blocks, this machine cannot settle it: the difference is too close to the margin of"
@@ -98,11 +83,15 @@ def quick_look(analysis: Analysis) -> str | None:
         return None
     blocks = f"{verdict.n} block{'' if verdict.n == 1 else 's'}"
     text = f"Quick look: {blocks} instead of the {FULL_RUN} of a full run"
-    length = _block_length(analysis)
-    if length:
-        seconds = FULL_RUN * length + _extra_seconds(analysis)
+    if seconds := seconds_of(analysis, FULL_RUN):
         text += f", which takes about {time_in_words(seconds)}"
     return text + "."
+
+
+def seconds_of(analysis: Analysis, blocks: int) -> float | None:
+    """Predicts how long that many blocks take, with what a run measures once; None before the first."""
+    length = _block_length(analysis)
+    return blocks * length + _extra_seconds(analysis) if length else None
 
 
 def _block_length(analysis: Analysis) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Comparison
@@ -20,6 +21,15 @@ def limits(analysis: Analysis) -> str:
 def under(analysis: Analysis) -> str:
     """Writes the limits for a title: ``under 1 CPU, 768Mi``."""
     return f"under {limits(analysis)}" if analysis.run.manifest.cpu_limited else "without limits"
+
+
+def header(analysis: Analysis) -> str:
+    """Names the experiment and its limits: ``shop · 1 CPU · 1 GiB``."""
+    if not analysis.run.manifest.cpu_limited:
+        return f"{title(analysis)} · without limits"
+    limits = analysis.run.experiment.limits
+    memory = figures.short(figures.memory(units.size(limits.memory)))
+    return f"{title(analysis)} · {figures.cores(limits.cpu)} · {memory}"
 
 
 def title(analysis: Analysis) -> str:

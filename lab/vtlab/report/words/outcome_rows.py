@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad
+from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest
 from vtlab.model.outcome import CriterionName, LoadName, Outcome
 from vtlab.model.run import Analysis
+from vtlab.model.units import percent
 from vtlab.report.words import figures, phrases
 
 #: Beside each word, for readers without colour.
@@ -24,6 +27,10 @@ _FORMS: dict[CriterionName, tuple[str, Callable[[float | None], str]]] = {
     "memory": ("", figures.memory),
     "probe": ("longest", figures.duration),
 }
+
+
+#: Growth of memory from which on it is told, in bytes.
+_LEAST_GROWTH = 8 * 2**20
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,88 @@ def rows(analysis: Analysis) -> list[OutcomeRow]:
     """Writes the outcomes of an analysis of one pair (``split_by_comparison``)."""
     run = analysis.run
     return [_row(outcome, run.experiment, run.manifest) for outcome in analysis.verdict.outcomes]
+
+
+@dataclass(frozen=True)
+class ErrorsRow:
+    """Errors of both variants, which have no outcome: a variant fails by them, or does not."""
+
+    criterion: str
+    load: str
+    base_value: str
+    value: str
+    #: ``pool time-outs``, ``memory grew by 2 MiB and 40 MiB``; empty where there is nothing to say.
+    note: str
+
+
+def errors_row(analysis: Analysis) -> ErrorsRow | None:
+    """Writes the errors of an analysis of one pair under full load, with time-outs of a pool, and growth of memory;
+    None where nothing was measured. A run without full load has those of its load."""
+    if not analysis.verdict.n:
+        return None
+    experiment = analysis.run.experiment
+    over, of = experiment.variants
+    base_value, value = (figures.share(analysis.verdict.variants[name].error_ratio) for name in (over, of))
+    growths = [_growth(analysis, name) for name in (over, of)]
+    has_grown = any((growth or 0.0) >= _LEAST_GROWTH for growth in growths)
+    waited = sorted(f.variant for f in analysis.verdict.findings if f.id == "db-pool-time-outs" and f.variant)
+    notes = [
+        f"time-outs at the pool: {figures.listed(waited)}" * bool(waited),
+        f"memory grew by {figures.listed([figures.memory(growth) for growth in growths])}" * has_grown,
+    ]
+    return ErrorsRow(
+        "errors",
+        load_words("typical" if experiment.load_.full == NONE else "full", experiment, analysis.run.manifest),
+        base_value,
+        value,
+        note="; ".join(filter(None, notes)),
+    )
+
+
+def _growth(analysis: Analysis, variant: str) -> float | None:
+    """Averages by how much the resident memory of a variant grew from the first window of a block to the last; None
+    where no block has two."""
+    grown = []
+    for block in analysis.accepted:
+        sizes = [t.server.get("resident") for t in block.trials if t.variant == variant]
+        known = [size for size in sizes if size is not None]
+        if len(known) > 1:
+            grown.append(max(0.0, known[-1] - known[0]))
+    return math.fsum(grown) / len(grown) if grown else None
+
+
+def reasons(analysis: Analysis) -> list[str]:
+    """Says why criteria of an analysis of one pair have no outcome, or one that is no judgement of the interval:
+    ``No outcome of cpu: platform uses less than 10 % of its CPU limit``."""
+    by_reason: dict[tuple[str, str], list[OutcomeRow]] = {}
+    for row in rows(analysis):
+        judgement = row.outcome.judgement
+        if row.outcome.reason and (judgement is None or judgement == "undecided"):
+            start = "No outcome of" if judgement is None else "Undecided"
+            by_reason.setdefault((start, row.outcome.reason), []).append(row)
+    loads = Counter(outcome.key.criterion for outcome in analysis.verdict.outcomes)
+    return [f"{start} {', '.join(_names(found, loads))}: {reason}" for (start, reason), found in by_reason.items()]
+
+
+def _names(found: Sequence[OutcomeRow], loads: Mapping[CriterionName, int]) -> list[str]:
+    """Names criteria, with the load of those that have another reason, or none, at the other load."""
+    here = Counter(row.outcome.key.criterion for row in found)
+    by_load: dict[str, list[str]] = {}
+    for row in found:
+        criterion = row.outcome.key.criterion
+        is_everywhere = here[criterion] == loads[criterion]
+        by_load.setdefault("" if is_everywhere else f" at {row.load}", []).append(criterion)
+    return [figures.listed(list(dict.fromkeys(names))) + at for at, names in by_load.items()]
+
+
+def margins(analysis: Analysis) -> str:
+    """Says up to which difference criteria are the same; empty where none has an interval."""
+    by_margin: dict[str, list[str]] = {}
+    for outcome in analysis.verdict.outcomes:
+        if outcome.margin and outcome.ratio is not None:
+            by_margin.setdefault(percent(outcome.margin), []).append(outcome.key.criterion)
+    listed = [f"{margin} ({', '.join(dict.fromkeys(names))})" for margin, names in by_margin.items()]
+    return f"Too small to matter: differences up to {figures.listed(listed)}" if listed else ""
 
 
 def load_words(load: LoadName | None, experiment: Experiment, manifest: Manifest) -> str:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis import metrics
-from vtlab.model.verdict import Comparison
-from vtlab.report.words import figures, phrases
+from vtlab.model.outcome import Outcome
+from vtlab.report.words import figures
 
 
-def criterion_and_ratio(comparisons: Sequence[Comparison]) -> tuple[str, str]:
-    """Names the criterion of the first comparison, and writes its ratio: without an interval it is provisional. Both
-    are empty where there is none."""
-    first = comparisons[0]
+def criterion_and_ratio(claims: Sequence[Outcome]) -> tuple[str, str]:
+    """Names the criterion of the first claim that has a ratio, and writes the ratio: of a single block it is
+    provisional. Both are empty where there is none."""
+    first = next((claim for claim in claims if claim.fails or claim.ratio is not None), None)
+    if first is None:
+        return "", ""
     if first.fails:
         return "", f"{first.fails[0]} fails"
-    if first.ratio is None:
-        return "", ""
-    criterion = phrases.noun(metrics.criterion(first.metric))
-    if len(comparisons) > 1:
+    criterion = first.key.criterion + (f" ({first.percentile})" if first.percentile else "")
+    if len({claim.of for claim in claims}) > 1:
         criterion += f" of {first.of}"
-    ratio = figures.change(first.ratio, first.low, first.high)
-    return criterion, ratio if first.low is not None else f"{ratio} (provisional)"
+    ratio = figures.change(first.ratio or 1.0, first.low, first.high)
+    return criterion, f"{ratio} (provisional)" if first.is_provisional else ratio

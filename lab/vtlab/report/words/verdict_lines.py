@@ -1,29 +1,30 @@
-"""What a run says first: the verdict in one sentence, why, and what to do next."""
+"""What a run says first: the verdict in one sentence, why, what to do next, and whether the SLO is met."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vtlab.model.outcome import Decision
 from vtlab.model.run import Analysis
+from vtlab.report.words import advice, next_step, objective, why
 
 
 @dataclass(frozen=True)
 class VerdictLines:
-    """The lines VERDICT, WHY and NEXT; None where there is nothing to say."""
+    """The lines VERDICT, WHY, NEXT and SLO; None where there is nothing to say."""
 
     verdict: str
     why: str | None
     next: str | None
+    slo: str | None = None
+
+    @property
+    def labelled(self) -> list[tuple[str, str]]:
+        """Returns each line with its label."""
+        named = [("VERDICT", self.verdict), ("WHY", self.why), ("NEXT", self.next), ("SLO", self.slo)]
+        return [(label, text) for label, text in named if text]
 
 
 def verdict_lines(analysis: Analysis) -> VerdictLines:
     """Writes the lines of an analysis of one pair (``split_by_comparison``)."""
-    decision = analysis.verdict.decisions[0]
-    return VerdictLines(_advice(decision), None, None)
-
-
-def _advice(decision: Decision) -> str:
-    probably = "Probably " if decision.is_probable else ""
-    reason = f": {decision.missing}" if decision.missing else ""
-    return f"{probably}{decision.advice}{reason}"
+    slo = objective.sentence(analysis)
+    return VerdictLines(advice.sentence(analysis), why.sentence(analysis), next_step.sentence(analysis), slo)

@@ -1,0 +1,64 @@
+"""The user's latency objective: ``--slo`` is met or missed, by which variant, at which load, by how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support import recorded
+from tests.support.outcomes import BASE, concluded, outcome
+from vtlab.errors import BadInput
+from vtlab.model import objective as objectives
+from vtlab.model.run import Analysis
+from vtlab.report.words import objective
+from vtlab.report.words.verdict_lines import verdict_lines
+
+
+def wanted(text: str, analysis: Analysis = BASE) -> Analysis:
+    manifest = analysis.run.manifest.model_copy(update={"slo": objectives.parse(text)})
+    return replace(analysis, run=replace(analysis.run, manifest=manifest))
+
+
+def test_it_is_met_or_missed_at_each_load_and_by_how_much() -> None:
+    text = objective.sentence(wanted("p50=300ms"))
+    assert text == (
+        "p50 of at most 300 ms: at 29.3/s met by platform (201 ms) and virtual (200 ms); at 20 users met by virtual"
+        " (187 ms), missed by platform by 94.3 ms (394 ms)"
+    )
+    assert verdict_lines(wanted("p50=300ms")).slo == text
+
+
+def test_a_percentile_with_too_few_answers_is_not_known() -> None:
+    assert "at 20 users not known of platform and virtual" in str(objective.sentence(wanted("p99=200ms")))
+
+
+def test_an_overloaded_variant_misses_it() -> None:
+    base = recorded.changed(BASE, {}, platform={"overloaded_blocks": 3})
+    text = str(objective.sentence(wanted("p50=300ms", base)))
+    assert "at 29.3/s met by virtual (200 ms), missed by platform (overloaded)" in text
+
+
+def test_a_variant_that_fails_misses_it() -> None:
+    base = recorded.changed(BASE, {}, virtual={"failed_blocks": BASE.verdict.n})
+    text = str(objective.sentence(wanted("p50=300ms", base)))
+    assert "at 29.3/s met by platform (201 ms), missed by virtual (fails)" in text
+
+
+def test_it_changes_no_outcome() -> None:
+    plain = concluded(outcome("tail", 0.3))
+    assert wanted("p95=1ms", plain).verdict == plain.verdict
+    assert objective.sentence(plain) is None
+
+
+@pytest.mark.parametrize("text", ["p98=200ms", "200ms", "p99", "p99=0s", "p99=fast", "p99<200ms", "max=1s"])
+def test_what_is_no_objective_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="--slo") as error:
+        objectives.parse(text)
+    assert "p99=200ms" in error.value.fix
+
+
+def test_a_manifest_keeps_it() -> None:
+    manifest = wanted("p95=1.5s").run.manifest
+    assert type(manifest).model_validate_json(manifest.model_dump_json()).slo == objectives.parse("p95=1.5s")
+    assert "slo" in manifest.model_dump()

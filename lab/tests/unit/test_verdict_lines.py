@@ -1,0 +1,321 @@
+"""What a run says first: the decision with the largest effect and the load, why, and what to do next.
+
+Each case is a situation that a newcomer may read: what would you do, and why?
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support import outcomes, recorded
+from tests.support.outcomes import BASE, concluded, limited, outcome
+from vtlab.analysis.statistics import stopping_rule
+from vtlab.model.outcome import Decision, Outcome, ProbeResult
+from vtlab.model.records import NO_STEADY_STATE, Failure
+from vtlab.model.run import Analysis
+from vtlab.model.verdict import Bottleneck, Bound, Inside
+from vtlab.report.words import outcome_rows
+from vtlab.report.words.turning_it_on import turning_it_on
+from vtlab.report.words.verdict_lines import verdict_lines
+
+LOAD = Bottleneck(resource="load", utilisation=1.0, bound=100.0)
+THREADS = Bottleneck(resource="tomcat-threads", utilisation=1.0, bound=49.0)
+CPU = Bottleneck(resource="cpu", utilisation=1.0, bound=300.0)
+CORE = Bound(resource="cpu", bound=300.0, utilisation=1.0, capacity=1.0, service_demand=0.003)
+TEN = Bound(resource="tomcat-threads", bound=49.0, utilisation=1.0, capacity=10.0, service_demand=0.2)
+COMPUTING, WAITING = limited(CPU, CPU, CORE), limited(THREADS, LOAD, TEN)
+CALL = "vtlab try shop.jar 'GET /orders/17'"
+LONG = f"{CALL} --max-time 20m"
+WIDE: dict[str, Any] = {"judgement": "undecided", "low": 0.8, "high": 1.5}
+
+
+def decided(**fields: Any) -> Decision:
+    return Decision.model_validate({"of": "virtual", "over": "platform", "rule": 1, **fields})
+
+
+def probes(**fields: Any) -> ProbeResult:
+    fine = {"sent": 400, "over_second": 0, "unanswered": 0, "longest": 0.02, "restarts": "no", "restarting_blocks": 0}
+    return ProbeResult.model_validate({**fine, **fields})
+
+
+def failing(reason: str) -> Analysis:
+    failures = [Failure(variant="virtual", reason=reason, moment=f"trial {n}") for n in (1, 2)]
+    return recorded.changed(
+        BASE, {}, virtual={"failed_blocks": 6, "failures": failures, "failed_interval": (0.54, 1.0)}
+    )
+
+
+STARVED = probes(over_second=390, unanswered=12, longest=15.0, restarts="yes", restarting_blocks=6)
+READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
+    "behind a pool: a worse tail at full load": (
+        concluded(outcome("tail.full", 2.3)),
+        "No difference at 29.3/s. At full load leave spring.threads.virtual.enabled off: p95 is 2.30 times as long"
+        " (2.07–2.53)",
+        "Both wait for 10 database connections; virtual threads overtake each other there",
+        f"Hold connections more briefly, or try a larger pool: {LONG} --variant pool=20",
+    ),
+    "petclinic: a shorter tail": (
+        concluded(outcome("tail", 0.26), outcome("median", 1.02), base=COMPUTING),
+        "Turn on spring.threads.virtual.enabled: p95 at 29.3/s is 74 % shorter (71–77)",
+        "At full load both are limited by the CPU (1 core)",
+        "Set spring.threads.virtual.enabled: true in application.yaml; to go back, false and a restart",
+    ),
+    "a service that computes": (
+        concluded(outcome("cpu", 1.3), outcome("memory", 0.7), base=COMPUTING),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and 20 users. virtual takes 30 % more CPU per"
+        " request (17–43) and 30 % less memory (23–37)",
+        "Both are limited by the CPU (1 core)",
+        f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
+    ),
+    "one that waits for its threads": (
+        concluded(outcome("capacity", 4.98, is_lower_bound=True), outcome("tail.full", 0.2), base=WAITING),
+        "Turn on spring.threads.virtual.enabled: virtual serves 4.98 times as much at 20 users (4.48–5.48); the 20"
+        " users ran out first",
+        "platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
+        "Set spring.threads.virtual.enabled: true in application.yaml; to go back, false and a restart",
+    ),
+    "light and heavy requests on one carrier": (
+        concluded(outcome("median", 48.0), outcome("tail", 0.34), base=COMPUTING),
+        "spring.threads.virtual.enabled is a trade-off: p95 at 29.3/s is 66 % shorter (63–69), but the median at 29.3/s"
+        " is 48.0 times as long (43.2–52.8)",
+        "At full load both are limited by the CPU (1 core)",
+        "Decide which of both your users feel; --slo p95=200ms tells which variant meets such a limit",
+    ),
+    "platform cannot keep up with the typical load": (
+        concluded(
+            decision=decided(advice="turn it on", loser="platform", fault="overloaded"),
+            base=limited(THREADS, LOAD, TEN, recorded.changed(BASE, {}, platform={"overloaded_blocks": 5})),
+        ),
+        "Turn on spring.threads.virtual.enabled: platform is overloaded at 29.3/s in 5 of 6 blocks",
+        "platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
+        "Set spring.threads.virtual.enabled: true in application.yaml; to go back, false and a restart",
+    ),
+    "virtual runs out of memory": (
+        concluded(
+            decision=decided(advice="leave it off", loser="virtual", fault="fails"),
+            base=failing("out of heap memory (384m)"),
+        ),
+        "Leave spring.threads.virtual.enabled off: virtual fails under this load: out of heap memory (384m) in 6 of 6"
+        " blocks (54–100 % of starts)",
+        "virtual: out of heap memory (384m) (trial 1, trial 2)",
+        "Read the log of virtual: the results directory has it in its folder logs",
+    ),
+    "a kubelet restarts platform": (
+        concluded(
+            decision=decided(advice="turn it on", loser="platform", fault="restarted"),
+            base=limited(
+                THREADS,
+                LOAD,
+                TEN,
+                recorded.changed(BASE, {}, platform={"probes": {"full": STARVED, "typical": probes()}}),
+            ),
+        ),
+        "Turn on spring.threads.virtual.enabled: a kubelet would restart platform at 20 users: 97.5 % of its probes"
+        " took over 1 s",
+        "platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
+        "Set spring.threads.virtual.enabled: true in application.yaml; to go back, false and a restart",
+    ),
+    "intervals that are too wide": (
+        concluded(outcome("median", 1.1, blocks_needed=6, **WIDE), outcome("tail", 1.1, blocks_needed=9, **WIDE)),
+        "No decision: the median and p95 at 29.3/s are undecided",
+        "Both wait for 10 database connections",
+        f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
+    ),
+    "an undecided tail beside more capacity": (
+        concluded(outcome("capacity", 1.5), outcome("tail", 1.1, blocks_needed=9, **WIDE), base=WAITING),
+        "Probably turn on spring.threads.virtual.enabled: virtual serves 1.50 times as much at 20 users (1.35–1.65)."
+        " Undecided: p95 at 29.3/s",
+        "platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
+        f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
+    ),
+    "a tail at full load alone, with an undecided one": (
+        concluded(outcome("tail.full", 0.5), outcome("tail", 1.1, **WIDE), base=COMPUTING),
+        "Probably no difference at 29.3/s. At full load turn on spring.threads.virtual.enabled: p95 is 50 % shorter"
+        " (45–55). Undecided: p95 at 29.3/s",
+        "Both are limited by the CPU (1 core)",
+        "Set spring.threads.virtual.enabled: true in application.yaml; to go back, false and a restart",
+    ),
+    "both ways at full load": (
+        concluded(outcome("median.full", 0.4), outcome("tail.full", 2.3)),
+        "No difference at 29.3/s. At full load spring.threads.virtual.enabled is a trade-off: the median is 60 %"
+        " shorter (56–64), but p95 is 2.30 times as long (2.07–2.53)",
+        "Both wait for 10 database connections; virtual threads overtake each other there",
+        f"Hold connections more briefly, or try a larger pool: {LONG} --variant pool=20",
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", READINGS)
+def test_a_newcomer_reads_what_to_do_and_why(situation: str) -> None:
+    analysis, *expected = READINGS[situation]
+    lines = verdict_lines(analysis)
+    assert [lines.verdict, lines.why, lines.next] == expected
+
+
+def test_without_typical_load_it_is_about_capacity() -> None:
+    missing = {"judgement": None, "ratio": None, "low": None, "high": None, "reason": "it was not measured"}
+    typical = [outcome(name).model_copy(update=missing) for name in ("median", "tail", "cpu")]
+    lines = verdict_lines(concluded(*typical, outcome("tail.full", 1.9)))
+    assert lines.verdict.startswith("No difference in capacity. At full load leave ")
+    assert (
+        verdict_lines(concluded(*typical)).verdict == "spring.threads.virtual.enabled makes no difference at 20 users"
+    )
+
+
+def of_others(*made: Outcome) -> Analysis:
+    """Returns an analysis of two variants on virtual threads."""
+    names = {"of": "virtual-b", "over": "virtual-a"}
+    renamed = recorded.renamed(BASE.run, {"platform": "virtual-a", "virtual": "virtual-b"}, None)
+    analysis = concluded(*made, base=limited(THREADS, LOAD, TEN))
+    verdict = analysis.verdict
+    (decision,) = (d.model_copy(update=names) for d in verdict.decisions)
+    results = {"virtual-a": verdict.variants["platform"], "virtual-b": verdict.variants["virtual"]}
+    update = {"outcomes": [o.model_copy(update=names) for o in verdict.outcomes], "decisions": [decision]}
+    return replace(analysis, run=renamed, verdict=verdict.model_copy(update={**update, "variants": results}))
+
+
+def test_of_other_variants_the_better_one_is_preferred() -> None:
+    more, less = of_others(outcome("capacity", 4.98)), of_others(outcome("capacity", 0.5))
+    assert verdict_lines(more).verdict.startswith("Prefer virtual-b: virtual-b serves 4.98 times as much at 20 users")
+    assert verdict_lines(less).verdict.startswith("Prefer virtual-a: virtual-b serves 50 % less at 20 users")
+    assert verdict_lines(of_others(outcome("tail", 1.5))).verdict == (
+        "Prefer virtual-a: p95 at 29.3/s is 1.50 times as long (1.35–1.65) with virtual-b"
+    )
+    assert verdict_lines(of_others()).verdict == "virtual-a and virtual-b do not differ at 29.3/s and 20 users"
+    mixed = verdict_lines(of_others(outcome("median", 2.0), outcome("tail", 0.5))).verdict
+    assert mixed.startswith("virtual-b in place of virtual-a is a trade-off: p95 at 29.3/s is 50 % shorter")
+    assert turning_it_on(more) is None
+
+
+def test_answers_that_differ_are_told_with_the_advice() -> None:
+    shown = concluded(outcome("capacity", 4.98), base=WAITING)
+    differences = ["virtual answers 31 % in another shape"]
+    decision = shown.verdict.decisions[0].model_copy(update={"differences": differences})
+    lines = verdict_lines(replace(shown, verdict=shown.verdict.model_copy(update={"decisions": [decision]})))
+    assert lines.verdict.endswith(". But they answer differently: virtual answers 31 % in another shape")
+    assert lines.next == "Find out first why they answer differently"
+
+
+def test_what_no_run_would_settle_is_said() -> None:
+    unsettled = concluded(outcome("tail", 1.1, **WIDE))
+    assert verdict_lines(unsettled).next == (
+        "Judging by 6 blocks, this machine cannot settle it: a difference is too close to its margin, or blocks differ"
+        " too much"
+    )
+    probable = concluded(outcome("capacity", 1.5), outcome("tail", 1.1, **WIDE))
+    assert str(verdict_lines(probable).next).startswith("Set spring.threads.virtual.enabled: true")
+
+
+def test_a_larger_pool_is_not_advised_where_what_holds_it_is_slow() -> None:
+    slow = Bottleneck(
+        resource="lock",
+        utilisation=None,
+        bound=None,
+        inside=Inside(pool="db-pool", alone=0.03, loaded=0.4, activity="lock", place="Semaphore at OrderService:42"),
+    )
+    lines = verdict_lines(concluded(base=limited(slow, slow)))
+    assert lines.next == (
+        "Shorten the time that database connections are held (Semaphore at OrderService:42): a larger pool does not"
+        " help"
+    )
+
+
+def test_a_load_that_limits_both_is_said_with_the_users_to_try() -> None:
+    users = Bound(
+        resource="load", bound=100.0, low=98.0, high=102.0, utilisation=1.0, capacity=20.0, service_demand=0.2
+    )
+    analysis = recorded.changed(
+        limited(LOAD, LOAD),
+        {},
+        **{name: {"bounds": [users], "cpu_per_request": 0.0002} for name in ("platform", "virtual")},
+    )
+    lines = verdict_lines(concluded(base=analysis))
+    assert lines.why == "The load limits both; neither is near another limit"
+    assert lines.next == f"Measure more users, if you expect them: {LONG} --users 40"
+
+
+def test_one_block_asks_for_more_time() -> None:
+    rule = stopping_rule.sequential_rule(1, within=60)
+    run = recorded.run(blocks=1, planned=12, rule=rule, command=f"{CALL} --max-time 1m")
+    run = replace(run, blocks=[b.model_copy(update={"seconds": 50.0}) for b in run.blocks])
+    lines = verdict_lines(recorded.analysed(run))
+    assert lines.verdict == "No decision: one block gives a provisional interval only"
+    assert lines.next == f"Give it more time: {CALL} --max-time 5m"
+
+
+def test_a_single_block_by_number_asks_for_a_run_that_ends_by_itself() -> None:
+    lines = verdict_lines(recorded.analysed(recorded.run(blocks=1, command=f"{CALL} --blocks=1 --users 20")))
+    assert lines.next == f"Measure until it is settled: {CALL} --users 20"
+
+
+@pytest.mark.parametrize(
+    ("analysis", "verdict", "following"),
+    [
+        (
+            recorded.analysed(recorded.run(blocks=3, planned=6)),
+            "No decision: 3 of 6 planned blocks count",
+            "Measure the missing blocks: vtlab resume",
+        ),
+        (
+            recorded.analysed(recorded.run(blocks=2, planned=4, rejected={1: "steal"})),
+            "No decision: 2 of 4 planned blocks count",
+            "The report says why blocks were rejected",
+        ),
+    ],
+)
+def test_a_run_that_is_not_valid_has_no_decision(analysis: Analysis, verdict: str, following: str) -> None:
+    lines = verdict_lines(analysis)
+    assert (lines.verdict, lines.next) == (verdict, following)
+
+
+def test_a_variant_that_is_not_warm_needs_more_warm_up() -> None:
+    base = failing(f"{NO_STEADY_STATE} after 12 warm-up cycles")
+    lines = verdict_lines(concluded(decision=decided(advice="leave it off", loser="virtual", fault="fails"), base=base))
+    assert "virtual reaches no steady state under this load in 6 of 6 blocks" in lines.verdict
+    assert lines.next == "More warm-up cycles may help: raise windows.max_cycles"
+
+
+def test_after_turning_it_on_other_meters_count() -> None:
+    on = turning_it_on(concluded(outcome("capacity", 4.98), base=WAITING))
+    assert on is not None
+    assert on.yaml == "spring:\n  threads:\n    virtual:\n      enabled: true"
+    assert "tomcat.threads.busy no longer counts requests" in " ".join(on.lines)
+    assert "@Async" in " ".join(on.lines)
+    either = turning_it_on(concluded(outcome("median", 48.0), outcome("tail", 0.34)))
+    assert either is not None
+    assert either.lines[0] == "If you set spring.threads.virtual.enabled: true in application.yaml:"
+    assert turning_it_on(concluded(outcome("tail.full", 2.3))) is None
+    assert turning_it_on(concluded()) is None
+
+
+def test_reasons_without_outcome_name_the_load_where_the_other_has_one() -> None:
+    reason = {"judgement": None, "reason": "latency is not steady within a window"}
+    at_full = [outcome(name).model_copy(update=reason) for name in ("median.full", "tail.full")]
+    idle = outcome("cpu").model_copy(update={"judgement": None, "reason": "platform uses less than 10 %"})
+    assert outcome_rows.reasons(concluded(*at_full, idle)) == [
+        "No outcome of median and tail at 20 users: latency is not steady within a window",
+        "No outcome of cpu: platform uses less than 10 %",
+    ]
+    assert outcome_rows.margins(concluded(idle)) == (
+        "Too small to matter: differences up to 5 % (capacity, cpu), 20 % (median, tail) and 10 % (memory)"
+    )
+
+
+def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
+    analysis = recorded.changed(BASE, {}, virtual={"error_ratio": 0.031})
+    row = outcome_rows.errors_row(analysis)
+    assert row is not None
+    assert (row.criterion, row.load, row.base_value, row.value, row.note) == ("errors", "20 users", "0 %", "3.1 %", "")
+    for block in analysis.accepted:
+        for trial in block.trials:
+            trial.server["resident"] = 300 * 2.0**20 + (50 * 2.0**20 if trial.position > 2 else 0.0)
+    grown = outcome_rows.errors_row(analysis)
+    assert grown is not None
+    assert grown.note == "memory grew by 50.0 MiB and 50.0 MiB"
+
+
+def test_outcomes_of_the_support_have_the_keys_of_a_run() -> None:
+    assert [o.key for o in outcomes.BASE.verdict.outcomes] == [o.key for o in concluded().verdict.outcomes]

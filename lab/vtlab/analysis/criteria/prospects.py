@@ -1,0 +1,39 @@
+"""Prospects of a claim that is not settled: what more blocks would do."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vtlab.analysis.criteria import priors
+from vtlab.analysis.statistics import moderated, stopping_rule
+from vtlab.analysis.statistics.moderated import Goal, Seen
+from vtlab.model.manifest import SequentialRule
+from vtlab.model.outcome import Outcome
+
+
+def chance(rule: SequentialRule, claim: Outcome, blocks: int) -> float:
+    """Computes the probability that a claim after so many blocks will be settled at the last look; 0 where its interval
+    does not judge it, and more blocks cannot change that."""
+    if claim.reason or len(claim.log_ratios) < 2:
+        return 0.0 if blocks >= stopping_rule.WITHOUT_INTERVAL else 1.0
+    goal = Goal(rule.looks[-1], rule.levels[-1], claim.margin, stopping_rule.wanted_precision(rule, claim))
+    return float(moderated.chance(_seen(claim), goal))
+
+
+def blocks_needed(claim: Outcome, level: float) -> int | None:
+    """Computes how many blocks of a new run, fixed before its start, would probably settle a claim that is undecided by
+    its interval; None of any other, and where no number of blocks does. ``level``: of that run, two-sided."""
+    if claim.judgement != "undecided" or claim.reason or len(claim.log_ratios) < 2:
+        return None
+    return moderated.blocks_needed(_seen(claim), level, claim.margin)
+
+
+def _seen(claim: Outcome) -> Seen:
+    """Returns what the blocks of a claim showed. The floor is known where it made the deviation larger."""
+    logs = np.asarray(claim.log_ratios)
+    own, prior = float(np.std(logs, ddof=1)), priors.prior(claim.key)
+    mixed = float(moderated.moderate(own, len(logs), prior)[0])
+    floor = claim.sd if claim.sd is not None and claim.sd > mixed else 0.0
+    return Seen(len(logs), math.fsum(claim.log_ratios) / len(logs), own, prior, floor)

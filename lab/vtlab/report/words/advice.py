@@ -1,0 +1,128 @@
+"""The decision of a pair in a sentence: what to do, the largest effect, and the load."""
+
+from __future__ import annotations
+
+from vtlab.model.outcome import Advice, LoadName
+from vtlab.model.records import is_cold
+from vtlab.model.run import Analysis
+from vtlab.model.units import in_blocks
+from vtlab.report.words import block_counts, figures, phrases
+from vtlab.report.words.effects import PROPERTY, Pair, costs
+from vtlab.report.words.failures import failed_share, failure
+
+NO_DECISION = "No decision"
+
+
+def sentence(analysis: Analysis) -> str:
+    """Says what to do, and by which outcome; without a full stop."""
+    if not analysis.verdict.valid:
+        return f"{NO_DECISION}: {lacking(analysis)}"
+    pair = Pair(analysis)
+    decision = pair.decision
+    if decision.advice == "no decision":
+        return f"{NO_DECISION}: {_missing(pair)}"
+    return ". ".join(
+        filter(
+            None,
+            [
+                _decided(pair),
+                costs(pair),
+                f"But they answer differently: {figures.listed(decision.differences)}" * bool(decision.differences),
+                f"Undecided: {pair.named(decision.undecided)}" * bool(decision.undecided),
+            ],
+        )
+    )
+
+
+def _decided(pair: Pair) -> str:
+    decision = pair.decision
+    if decision.rule == 1:
+        return f"{_lead(pair, decision.advice)}: {_fault(pair)}"
+    if decision.rule == 4:
+        return _same(pair)
+    if decision.rule == 3:
+        return _at_full_load(pair)
+    if decision.advice == "trade-off":
+        return _trade_off(pair)
+    lead = _lead(pair, decision.advice)
+    probable = f"Probably {lead[0].lower()}{lead[1:]}" if decision.is_probable else lead
+    return f"{probable}: {pair.effect(decision.because[0])}"
+
+
+def _lead(pair: Pair, advice: Advice | str) -> str:
+    is_on = advice == "turn it on"
+    if pair.is_switch:
+        return f"Turn on {PROPERTY}" if is_on else f"Leave {PROPERTY} off"
+    return f"Prefer {pair.decision.of if is_on else pair.decision.over}"
+
+
+def _trade_off(pair: Pair, is_full: bool = False) -> str:
+    """Says what is gained, and what is lost."""
+    decision = pair.decision
+    probably = "probably " if decision.is_probable and not is_full else ""
+    gain, loss = (pair.effect(keys[0], with_load=not is_full) for keys in (decision.because, decision.against))
+    return f"{_subject(pair)} is {probably}a trade-off: {gain}, but {loss}"
+
+
+def _subject(pair: Pair) -> str:
+    return PROPERTY if pair.is_switch else f"{pair.decision.of} in place of {pair.decision.over}"
+
+
+def _at_full_load(pair: Pair) -> str:
+    """Says that only latency at full load differs."""
+    decision = pair.decision
+    typical = pair.load("typical") if _is_claimed(pair, "typical") else ""
+    where = f"at {typical}" if typical else "in capacity"
+    first = f"Probably no difference {where}" if decision.is_probable else f"No difference {where}"
+    if decision.at_full == "trade-off":
+        return f"{first}. At full load {_trade_off(pair, is_full=True)}"
+    lead = _lead(pair, decision.at_full or "")
+    return f"{first}. At full load {lead[0].lower()}{lead[1:]}: {pair.effect(decision.because[0], with_load=False)}"
+
+
+def _is_claimed(pair: Pair, load: LoadName) -> bool:
+    return any(o.is_claim and o.judgement and o.key.load == load for o in pair.analysis.verdict.outcomes)
+
+
+def _same(pair: Pair) -> str:
+    claims = [o for o in pair.analysis.verdict.outcomes if o.is_claim and o.judgement == "same"]
+    loads = dict.fromkeys(pair.load(o.key.load) for o in sorted(claims, key=lambda o: o.key.load != "typical"))
+    at = f" at {figures.listed(list(loads))}"
+    if pair.is_switch:
+        return f"{PROPERTY} makes no difference{at}"
+    return f"{pair.decision.over} and {pair.decision.of} do not differ{at}"
+
+
+def _fault(pair: Pair) -> str:
+    """Says how the worse variant breaks, and in how many blocks."""
+    decision, verdict = pair.decision, pair.analysis.verdict
+    loser = decision.loser or decision.of
+    result = verdict.variants[loser]
+    if decision.fault == "overloaded":
+        return f"{loser} is overloaded at {pair.load('typical')} {in_blocks(result.overloaded_blocks, verdict.n)}"
+    if decision.fault == "restarted":
+        load, probe = max(result.probes.items(), key=lambda item: item[1].restarting_blocks)
+        share = figures.share(probe.over_second / probe.sent)
+        return f"a kubelet would restart {loser} at {pair.load(load)}: {share} of its probes took over 1 s"
+    if is_cold(result.failures):
+        return f"{loser} {phrases.COLD} {failed_share(verdict, loser)}"
+    return f"{loser} fails under this load: {failure(verdict, loser)}"
+
+
+def _missing(pair: Pair) -> str:
+    """Says what a decision lacks."""
+    undecided = [pair.outcome(key) for key in pair.decision.undecided]
+    if pair.analysis.verdict.n > 1 and undecided and not any(o.reason for o in undecided):
+        are = "is" if len(undecided) == 1 else "are"
+        return f"{pair.named(pair.decision.undecided)} {are} undecided"
+    return pair.decision.missing or "there is nothing to compare"
+
+
+def lacking(analysis: Analysis) -> str:
+    """Says how many blocks count in a run that lacks some, or why the last does not count where the time was over
+    before any did."""
+    verdict = analysis.verdict
+    if verdict.n or not (verdict.end and verdict.end.ended and verdict.rejected):
+        return block_counts.planned_blocks(verdict.n, analysis.run.manifest.blocks)
+    subject = "the only block" if len(verdict.rejected) == 1 else "the last block"
+    return f"{subject} was rejected ({verdict.rejected[-1].reasons[0]}), and too little time was left for another"

@@ -1,0 +1,173 @@
+"""The next action after a run, with the command where one exists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from vtlab.analysis.comparable import keeps_up
+from vtlab.catalogue.resources import RESOURCES, bottleneck_words
+from vtlab.model import units
+from vtlab.model.load import ClosedLoad
+from vtlab.model.records import is_cold
+from vtlab.model.run import Analysis
+from vtlab.model.verdict import VariantResult
+from vtlab.report.words import bottlenecks, calls, curve_sentences, hints
+from vtlab.report.words.effects import PROPERTY, Pair
+from vtlab.report.words.why import measured_finding
+
+#: Blocks that a longer run has time for.
+_MORE_BLOCKS = 4
+_WARMER = "More warm-up cycles may help: raise windows.max_cycles"
+
+
+def sentence(analysis: Analysis) -> str | None:
+    """Says what to do next; without a full stop."""
+    verdict = analysis.verdict
+    pair = Pair(analysis)
+    if not verdict.valid:
+        return _after_invalid(analysis)
+    decision = pair.decision
+    if decision.advice == "no decision":
+        return _towards_a_decision(pair)
+    if decision.fault == "fails" and is_cold(verdict.variants[decision.loser or decision.of].failures):
+        return _WARMER
+    if decision.differences:
+        return "Find out first why they answer differently"
+    if decision.advice == "turn it on" and decision.is_probable and _needed_blocks(pair):
+        return _more_blocks(pair)
+    if decision.advice == "turn it on" or decision.at_full == "turn it on":
+        return _switch(pair)
+    if finding := measured_finding(analysis):
+        return _step(finding.cure.removesuffix("."), finding.command)
+    if decision.fault == "fails":
+        return f"Read the log of {decision.loser}: the results directory has it in its folder logs"
+    if decision.advice == "trade-off" and analysis.run.manifest.slo is None:
+        return "Decide which of both your users feel; --slo p95=200ms tells which variant meets such a limit"
+    return _other_limit(pair)
+
+
+def _step(text: str, command: str | None) -> str:
+    return f"{text}: {command}" if command else text
+
+
+def _after_invalid(analysis: Analysis) -> str:
+    if not analysis.verdict.rejected:
+        return "Measure the missing blocks: vtlab resume"
+    end = analysis.verdict.end
+    text = "The report says why blocks were rejected"
+    return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
+
+
+def _towards_a_decision(pair: Pair) -> str:
+    """Says how to get a decision."""
+    analysis = pair.analysis
+    results = [analysis.verdict.variants[name] for name in (pair.decision.over, pair.decision.of)]
+    if any(is_cold(result.failures) for result in results):
+        return _WARMER
+    if analysis.verdict.n > 1 and all(result.failed_blocks for result in results):
+        return "Measure fewer users, or give the variants more memory"
+    if any(result.failed_blocks for result in results):
+        return "Measure more blocks: a variant fails if it failed in at least two of them and in more than half"
+    if all(result.overloaded_blocks for result in results):
+        return "Lower the rate (--rate) until one of them keeps up"
+    if analysis.verdict.n < 2:
+        return _longer(analysis)
+    return _more_blocks(pair)
+
+
+def _longer(analysis: Analysis) -> str:
+    """Says how much more time lets the run decide."""
+    end = analysis.verdict.end
+    if end is None:
+        return _step("Measure until it is settled", calls.until_settled(analysis))
+    if end.within is None:
+        return "Measure at least two blocks, better six"
+    seconds = hints.seconds_of(analysis, _MORE_BLOCKS) or 2 * end.within
+    minutes = math.ceil(max(seconds, 2 * end.within) / 60)
+    command = calls.again(analysis, {**calls.same_load(analysis), "--max-time": f"{minutes}m"})
+    return _step("Give it more time", command or f"--max-time {minutes}m")
+
+
+def _more_blocks(pair: Pair) -> str:
+    """Says how many blocks would settle what is undecided, and how long they take; or that they cannot."""
+    analysis, blocks = pair.analysis, _needed_blocks(pair)
+    if blocks is None:
+        counted = f"Judging by {analysis.verdict.n} blocks, this machine cannot settle it"
+        return f"{counted}: a difference is too close to its margin, or blocks differ too much"
+    seconds = hints.seconds_of(analysis, blocks)
+    takes = f", in about {hints.time_in_words(seconds)}" if seconds else ""
+    command = calls.again(analysis, {**calls.same_load(analysis), "--blocks": str(blocks)})
+    return _step(f"{blocks} blocks would probably settle it{takes}", command or f"--blocks {blocks}")
+
+
+def _needed_blocks(pair: Pair) -> int | None:
+    """Returns the blocks that would settle all that is undecided; None where that is not known of one."""
+    needed = [pair.outcome(key).blocks_needed for key in pair.decision.undecided]
+    known = [blocks for blocks in needed if blocks is not None]
+    return max(known) if known and len(known) == len(needed) else None
+
+
+def _switch(pair: Pair) -> str:
+    if pair.is_switch:
+        return f"Set {PROPERTY}: true in application.yaml; to go back, false and a restart"
+    properties = pair.analysis.run.experiment.properties_of(pair.decision.of)
+    settings = [f"{name}={value}" for name, value in properties.settings.items()]
+    return f"Run it as {pair.decision.of}" + (f": {' '.join(settings)}" if settings else "")
+
+
+def _other_limit(pair: Pair) -> str | None:
+    """Says what to change of that which limits the second variant."""
+    analysis = pair.analysis
+    results = [analysis.verdict.variants[name] for name in (pair.decision.over, pair.decision.of)]
+    if all(keeps_up(result) for result in results):
+        return _more_load(pair)
+    result = results[1]
+    limit = result.bottleneck
+    if limit.inside is not None and bottlenecks.is_slow(limit.inside):
+        held = bottleneck_words(limit.inside.pool).removeprefix("its ")
+        place = f" ({limit.inside.place})" if limit.inside.place else ""
+        return f"Shorten the time that {held} are held{place}: a larger pool does not help"
+    if limit.resource in ("load", "unknown"):
+        return None
+    if limit.resource not in _STEPS:
+        name = bottleneck_words(limit.resource)
+        return f"Shorten what requests wait for: {name}" if limit.resource not in RESOURCES else f"Enlarge {name}"
+    text, option = _STEPS[limit.resource]
+    options = _doubled(pair, option, result) if option else {}
+    return _step(text, calls.again(analysis, options) if options else None)
+
+
+#: By what limits a variant: what to do, and the option that tries it with twice as much.
+_STEPS: Mapping[str, tuple[str, str]] = {
+    "cpu": ("Compute less for a request, or give it more CPU", "--cpu"),
+    "memory": ("Keep less on the heap, or give it more memory", "--memory"),
+    "db-pool": ("Hold connections more briefly, or try a larger pool", "--variant"),
+    "database": ("Make the database faster: threads of both kinds only wait for it", ""),
+    "downstream": ("Make the service downstream faster: threads of both kinds only wait for it", ""),
+    "carriers": ("Find what keeps the carriers: thread dumps and pinned places are in the report", ""),
+}
+
+
+def _doubled(pair: Pair, option: str, result: VariantResult) -> dict[str, str]:
+    limits = pair.analysis.run.experiment.limits
+    if option == "--cpu":
+        return {option: f"{2 * limits.cpu:g}"}
+    if option == "--memory":
+        return {option: f"{2 * units.size(limits.memory) // 2**20}Mi"}
+    bound = bottlenecks.bound_of(result, "db-pool")
+    return {**calls.same_load(pair.analysis), option: f"pool={2 * bound.capacity:.0f}"} if bound else {}
+
+
+def _more_load(pair: Pair) -> str:
+    """Says which load may tell the variants apart."""
+    analysis = pair.analysis
+    experiment = analysis.run.experiment
+    if not isinstance(experiment.load, ClosedLoad):
+        return "Measure a higher rate: at this one both keep up"
+    names = (pair.decision.over, pair.decision.of)
+    starts = [bottlenecks.binds_from(analysis.verdict.variants[name], experiment) for name in names]
+    first = min((start[1] for start in starts if start), default=float(experiment.load.users))
+    users = curve_sentences.users_that_part(analysis) or math.ceil(2 * max(first, experiment.load.users))
+    command = calls.again(analysis, {"--users": f"{users}"})
+    return _step("Measure more users, if you expect them", command or f"{users:,} users")
