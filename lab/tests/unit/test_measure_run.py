@@ -173,7 +173,7 @@ def test_an_attempt_that_must_end_alike_is_not_repeated(tmp_path: Path) -> None:
         Progress(console()[0]) as progress,
     ):
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
-    assert refused.value.fix == "change the experiment, and start anew"
+    assert refused.value.fix == "change the experiment and run it again"
     assert len(store.read(tmp_path).blocks) == 1
 
 

@@ -245,7 +245,7 @@ class _Measurement:
         """Raises InvalidRun where another attempt at the block must end alike."""
         if reasons := checks.certain_reasons(block, self.run.experiment):
             raise InvalidRun(
-                f"{self.run.name}: no attempt can count: {'; '.join(reasons)}", "change the experiment, and start anew"
+                f"{self.run.name}: no attempt can count: {'; '.join(reasons)}", "change the experiment and run it again"
             )
 
     def _refuse_too_many_rejected(self) -> None:

@@ -28,9 +28,9 @@ MOST_DROPPED = 0.001
 #: difference of two counts by chance.
 MOST_ADDED = 0.01
 ADDED_BY_CHANCE = 3.0
-#: Halves of windows, all with fewer completions than arrivals, from which on that alone shows an overload: those of two
-#: blocks of two trials, whose arrivals are alike.
-ALL_HALVES = 8
+#: Halves of windows, all with fewer completions than arrivals, from which on that alone shows an overload: those of
+#: three blocks of two trials, whose arrivals are alike.
+ALL_HALVES = 12
 
 
 def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[float]:
