@@ -54,11 +54,11 @@ def reasons(block: Block, experiment: Experiment) -> list[str]:
 
 def certain_reasons(block: Block, experiment: Experiment) -> list[str]:
     """Explains why no further attempt at this block can count; empty where one may."""
+    beyond = ((check, value) for check in CHECKS for value in check.beyond(block, experiment))
     return [
         f"{value.where}: {value.reason}"
-        for check in CHECKS
-        if check.is_certain
-        for value in check.beyond(block, experiment)
+        for check, value in beyond
+        if value.number is not None and value.number >= check.certain
     ]
 
 
