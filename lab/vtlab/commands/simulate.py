@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vtlab.analysis.statistics import (
+    simulated_mixes,
     simulated_percentiles,
     simulated_priors,
     simulated_queues,
@@ -43,5 +44,6 @@ def simulate(
     with Progress(console, "simulating runs"):
         of_ratios = itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd))
         of_latency = itertools.chain(simulated_percentiles.tables(runs), simulated_queues.tables(runs))
-        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), of_latency):
+        of_users = simulated_mixes.tables(runs)
+        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), of_latency, of_users):
             print(line, flush=True)

@@ -84,7 +84,7 @@ def _shown(row: Row, java: str | None, causes: Sequence[str], jar: str) -> Findi
         title=row.title,
         symptom=row.symptom,
         cause=row.cause,
-        amount=f"on JDK {java}" if row.jdk and java else "",
+        amount=f"on JDK {java}" if row.jdk and java and not row.is_of_jdk else "",
         place=", ".join(causes),
         source=row.source,
         cure=row.for_jar(row.cure, jar),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,8 +55,9 @@ class Check(Generic[Subject]):
     worse: Callable[[float, float], bool] = operator.gt
     #: Whether it judges a block that broke before its first trial, too: nothing else can be judged there.
     is_of_broken_blocks: bool = False
-    #: Number of a value from which on another attempt at the block must end alike: the experiment has to change.
-    certain: float = math.inf
+    #: Number of a value from which on another attempt at the block must end alike: the experiment has to change. None:
+    #: another may count.
+    certain: float | None = None
 
     def values(self, block: Block, experiment: Experiment) -> Iterator[Value]:
         """Reads the values off a block; nothing where the check does not apply."""

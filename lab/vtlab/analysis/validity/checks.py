@@ -58,7 +58,7 @@ def certain_reasons(block: Block, experiment: Experiment) -> list[str]:
     return [
         f"{value.where}: {value.reason}"
         for check, value in beyond
-        if value.number is not None and value.number >= check.certain
+        if check.certain is not None and value.number is not None and value.number >= check.certain
     ]
 
 

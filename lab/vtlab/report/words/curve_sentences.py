@@ -97,7 +97,10 @@ def decision_sentence(analysis: Analysis) -> str | None:
     curve = analysis.run.manifest.curve
     if curve is None:
         return None
-    parted = where_variants_part(curve, analysis.run.experiment.variants)
+    variants = analysis.run.experiment.variants
+    parted = where_variants_part(curve, variants)
+    if not any(stretch.better for stretch in curves.stretches(curve, variants)):
+        return parted
     return f"In the search's one pair of JVMs: {parted[0].lower()}{parted[1:]}"
 
 
