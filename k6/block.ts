@@ -28,6 +28,7 @@
 //                An answer may take as long as LIGHT_SETTLE
 // SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
 // PRIVATE        a file with what only k6 is to read: rows of the data, the login (vtlab writes it)
+// ROWS           JSON: variant -> rows of the data that earlier calls took; default: none
 // PREFLIGHT      true: each request, or each task of a script, once for each variant, and nothing else
 // ORIGIN         of a user's script: the origin in it that stands for the variant
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
@@ -187,7 +188,7 @@ export function handleSummary(summary: Summary): Record<string, string> {
     const { findings } = summary.setup_data as Common;
     return outputs('', JSON.stringify(preflightDocument(findings, summary)));
   }
-  const document = makeDocument(input, block, summary, { kinds: users.kinds, script });
+  const document = makeDocument(input, block, summary, { kinds: users.kinds, shares: users.shares, script });
   return outputs(table(document, input.lacksRate), JSON.stringify(document));
 }
 

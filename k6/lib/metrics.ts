@@ -9,7 +9,10 @@ import { Counter, Gauge, Trend } from 'k6/metrics';
 import type { Phase } from './phase.ts';
 
 export const latency = new Trend('trial_latency', true);
-/** OK answers in a window with details, by the part in which they completed; those of a script are answers of HTTP. */
+/**
+ * OK answers in a window with details, by the part in which they completed; those of a script are answers of HTTP. Of a
+ * single user the iterations, by kind.
+ */
 export const answer = new Trend('trial_answer', true);
 /** Forms of sampled answers (codes.ts). */
 export const form = new Trend('trial_form');
@@ -79,6 +82,7 @@ export function thresholds(phases: Phase[], kinds: string[], isScript: boolean):
     }
     // latency of OK requests that completed in the window
     all[part(latency, phase, `,phase:${phase.kind}`)] = ['max>=0'];
+    if (phase.kind === 'single') for (const more of ofKinds(kinds)) all[part(answer, phase, more)] = ['max>=0'];
     // requests of the whole phase, and what the edges of the window cut
     for (const metric of [
       answered,

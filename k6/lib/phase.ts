@@ -25,6 +25,8 @@ export interface Phase {
   /** The value of the tag `trial`. */
   trial: string;
   variant: string;
+  /** Position among the variant's phases of this kind, from 0, in a block of trials in turn. */
+  turn: number;
   /** The variant's address. */
   base: string;
   /** Whether requests have the query of cheap warm-up cycles. */

@@ -32,6 +32,8 @@ export interface User {
 export interface Users {
   /** Names of the kinds of iterations that are told apart; one where there is no more. */
   readonly kinds: string[];
+  /** Share of each kind among the iterations. */
+  readonly shares: number[];
   take(phase: Phase, user: number): User;
   /** Logs a user in, before everything else. */
   login(phase: Phase, user: number): void;

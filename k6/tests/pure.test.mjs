@@ -13,7 +13,7 @@ const { beyond, windowPercentiles } = await load('percentiles');
 const { chunks, table } = await load('output');
 const record = await load('record');
 const { body, target, template } = await load('template');
-const { drawn, rowOf } = await load('mix');
+const { Choices, drawn, Rows, stratified } = await load('mix');
 const { shape, unmet } = await load('answers');
 const { keptOptions, taskOf, tasksOf, thresholdResults, thresholdsOf } = await load('scripts');
 const { moved, movedCookie, originOf } = await load('addresses');
@@ -28,7 +28,8 @@ test('a comment of the code begins with a verb or a noun', () => {
   }
 });
 
-const makeDocument = (given, block, counted) => record.makeDocument(given, block, counted, { kinds: [''] });
+const makeDocument = (given, block, counted) =>
+  record.makeDocument(given, block, counted, { kinds: [''], shares: [1] });
 
 const GOLDEN = new URL('golden/plans.txt', import.meta.url);
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
@@ -798,10 +799,76 @@ test('requests are drawn by their weights, the same for every variant; one alone
   assert.equal(draws, 0);
 });
 
-test('users go through the rows in turn, all of them together', () => {
-  const users = 3;
-  const order = [0, 1].flatMap((n) => [0, 1, 2].map((user) => rowOf(user, users, n, 5)));
-  assert.deepEqual(order, [0, 1, 2, 3, 4, 0]);
+test('users go through the rows in turn, all of them together, from one phase to the next', () => {
+  // A user is an instance of its own.
+  const users = [0, 1, 2].map(() => new Rows(20, { virtual: 4 }));
+  const taken = (variant) => users.map((rows, user) => rows.next(variant, user, users.length));
+  assert.deepEqual([...taken('platform'), ...taken('platform')], [0, 1, 2, 3, 4, 5]);
+  // Another phase, and another variant, after a call of k6 in which it took four.
+  assert.deepEqual([...taken('platform'), ...taken('virtual')], [6, 7, 8, 4, 5, 6]);
+});
+
+test('no phase asks for the rows of the phase before: a cache of a quarter of them never has one', () => {
+  const [count, phases, perPhase, users] = [20_000, 12, 4000, 25];
+  const all = Array.from({ length: users }, () => new Rows(count, {}));
+  const last = new Map();
+  let asked = 0;
+  for (let phase = 0; phase < phases; phase++) {
+    for (let i = 0; i < perPhase; i++) {
+      const row = all[i % users].next('platform', i % users, users);
+      assert.ok(!(asked - last.get(row) <= count / 4), `row ${row} again after ${asked - last.get(row)}`);
+      last.set(row, asked++);
+    }
+  }
+});
+
+test('phases of a variant differ in what they draw, and those of the variants are alike', () => {
+  const weights = [0.9, 0.1];
+  const sequence = (variant, kind, turn, user = 0) => {
+    const next = new Choices(weights, '7/1', 'requests').of({ variant, kind, turn }, user);
+    return Array.from({ length: 200 }, next).join('');
+  };
+  const all = ['warmup', 'measure', 'typical', 'light'].flatMap((kind) =>
+    [0, 1].flatMap((turn) => [0, 1].map((user) => sequence('platform', kind, turn, user))),
+  );
+  assert.equal(new Set(all).size, all.length);
+  assert.equal(sequence('platform', 'measure', 1), sequence('virtual', 'measure', 1));
+});
+
+test('a single user sends each kind by its share, in all phases together', () => {
+  for (const weights of [
+    [0.98, 0.02],
+    [1, 1, 1],
+    [5, 3, 2],
+    [0.7, 0.2, 0.06, 0.04],
+  ]) {
+    const choices = new Choices(weights, '7/1', 'requests');
+    const counts = weights.map(() => 0);
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    for (let n = 1; n <= 300; n++) {
+      counts[choices.of({ kind: 'single', variant: 'platform', turn: Math.floor(n / 100) }, 0)()]++;
+      for (const [i, weight] of weights.entries()) {
+        assert.ok(Math.abs(counts[i] - (n * weight) / total) < weights.length - 0.5, `${counts} of ${n}`);
+      }
+    }
+    assert.deepEqual(
+      counts,
+      weights.map((weight) => Math.round((300 * weight) / total)),
+    );
+  }
+  assert.equal(stratified([1])(), 0);
+});
+
+test('trials in one call, or each in a call of its own, have the same turns', () => {
+  const trials = (env) => plan(input({}, { WARMUP_CYCLES: '0', ...env })).phases;
+  const together = trials({ ORDER: 'platform,virtual,virtual,platform' });
+  assert.deepEqual(
+    together.map(({ turn }) => turn),
+    [0, 0, 1, 1],
+  );
+  for (const [i, { variant, turn }] of together.entries()) {
+    assert.equal(trials({ ORDER: variant, POSITION: String(i + 1) })[0].turn, turn);
+  }
 });
 
 test('an answer is as expected where each value is there, in whatever order its keys are', () => {

@@ -54,7 +54,7 @@ test('requests are mixed by weight with bodies, headers and rows, in the same se
 
   const sent = (method) => seen.filter((entry) => entry.method === method);
   const [get, posted, deleted] = [sent('GET'), sent('POST'), sent('DELETE')];
-  // Four standard deviations of a binomial count with the share 1/2; the second trial repeats the first one's draws.
+  // More than four standard deviations of a binomial count with the share 1/2.
   assert.ok(Math.abs(get.length - seen.length / 2) < 2 * Math.sqrt(2 * seen.length), `${get.length} of ${seen.length}`);
   for (const { url, headers } of get) {
     const [, id] = url.match(/^\/owners\/(\d+)\?q=n%20%22\1%22$/) ?? [];

@@ -59,4 +59,5 @@ def _conditions(row: Row) -> list[str]:
     conditions += [f"set: {' or '.join(settings)}"] if settings else []
     conditions += [f"below {row.settings_below:g}"] if row.settings_below is not None else []
     conditions += [f"flag: {', '.join(map(code, row.jvm_flags))}"] if row.jvm_flags else []
+    conditions += [f"flags with {' and '.join(map(code, row.jvm_flags_with))}"] if row.jvm_flags_with else []
     return [condition for condition in conditions if condition]

@@ -137,3 +137,12 @@ def _felt(trial: Trial, rng: random.Random, spread: float, unlike: bool, mean: f
         answers=answers(times, trial.window, kinds),
         probe=probe([t and min(t, 15.0) for t in probes]),
     )
+
+
+def behind(trial: Trial) -> Trial:
+    """Returns a window at typical load in which a variant falls behind: arrivals are dropped, and in both halves less
+    is completed than arrives."""
+    made = trial.answers
+    assert made is not None
+    halves = made.halves.model_copy(update={"completed": tuple(n - 30 for n in made.halves.arrived)})
+    return recorded.changed_trial(trial, dropped=60, answers=made.model_copy(update={"halves": halves}))

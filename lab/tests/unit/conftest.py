@@ -12,7 +12,8 @@ from vtlab.host.tools import Java, Tool
 from vtlab.runs import estimates
 from vtlab.services import sample
 
-JDK = Java(Path("/jdk/bin/java"), "25.0.1", "a vendor")
+#: Without a known problem.
+JDK = Java(Path("/jdk/bin/java"), "25.0.4", "a vendor")
 
 
 @pytest.fixture(autouse=True)

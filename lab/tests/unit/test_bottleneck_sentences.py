@@ -57,7 +57,7 @@ def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
 @pytest.mark.parametrize("together", [(), ("load",)])
 def test_a_bottleneck_is_not_called_refuted(together: tuple[str, ...]) -> None:
     """Where waits are random, the measurement may exceed the bottleneck's bound; another bound would be refuted."""
-    over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 180, 1, 200)
+    over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 170, 1, 200)
     fields = {"bottleneck": limit(over, *together), "bounds": [over, other], "next": None}
     result = recorded.changed(RUN, virtual=fields).verdict.variants["virtual"]
     roles = [resource_use.role(result, each) for each in result.bounds]
@@ -72,13 +72,13 @@ def test_arrivals_are_the_load_itself_and_no_bound_beside_it() -> None:
 def test_what_would_be_next_needs_an_interval() -> None:
     next_one = limit(CPU)
     assert text(limit(THREADS), 199.5, THREADS, CPU, next=next_one).endswith(
-        "; the next limit is the CPU at about 2,900/s (2,842–2,958)."
+        "; of what is metered, the next limit is the CPU at about 2,900/s (2,842–2,958)."
     )
     gauge = CPU.model_copy(update={"low": None, "high": None})
     assert "next" not in text(limit(THREADS), 199.5, THREADS, gauge, next=next_one)
     users = bound("load", 400, 20, 199.5)
     assert text(limit(THREADS), 199.5, THREADS, users, next=limit(users)).endswith(
-        "; the next limit is 20 users at about 400/s (392–408)."
+        "; of what is metered, the next limit is 20 users at about 400/s (392–408)."
     )
 
 
@@ -170,15 +170,30 @@ def test_a_place_is_named_by_its_evidence(resource: str, words: str) -> None:
     assert text(place, 20.0) == f"limited by {words}, as thread dumps show."
 
 
+def test_an_executor_without_meters_is_named_with_its_line() -> None:
+    place = Bottleneck(resource="executor", utilisation=None, bound=None, place="FutureTask at OrderService:42")
+    assert text(place, 20.0) == (
+        "limited by its executor threads, as thread dumps show: requests wait at FutureTask at OrderService:42."
+    )
+
+
+def test_a_cpu_that_collects_says_so() -> None:
+    run = recorded.run(blocks=2)
+    for trial in (t for b in run.blocks for t in b.trials if t.variant == "virtual"):
+        trial.server["gc_share"] = 0.23
+    cpu = {"bottleneck": limit(CPU), "bounds": [CPU], "next": None, "throughput": 2900.0, "modelled": None}
+    assert bottlenecks.sentence(recorded.changed(recorded.analysed(run), virtual=cpu), "virtual") == (
+        "limited by the CPU (1 core), which can serve about 2,900/s (2,842–2,958);"
+        " garbage collection pauses it for 23.0 % of the time."
+    )
+
+
 def test_memory_says_how_long_the_collector_pauses_it() -> None:
     run = recorded.run(blocks=2)
     trials = [t for b in run.blocks for t in b.trials if t.variant == "virtual"]
     short = Bottleneck(resource="memory", utilisation=None, bound=None)
     memory = {"bottleneck": short, "next": None}
     full = recorded.changed(recorded.analysed(run), virtual={**memory, "throughput": 120.0})
-    assert bottlenecks.sentence(full, "virtual") == (
-        "limited by memory (heap 384m): its heap stays almost full after a full collection."
-    )
     shared = short.model_copy(update={"together": ["load"]})
     both = recorded.changed(full, virtual={"bottleneck": shared})
     assert bottlenecks.sentence(both, "virtual").startswith("limited by memory and the load (20 users) together")

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from tests.support import recorded
 from tests.support.phases import bound_of, measured, names, users
+from vtlab.analysis.laws.bounds import is_refuted
 from vtlab.analysis.laws.explanation import explain
+from vtlab.model.verdict import Bound
 
 
 def test_think_time_counts_for_users_and_connections() -> None:
@@ -54,6 +56,22 @@ def test_next_is_withheld_where_the_cpu_may_be_nearer(cores: float, named: str |
     e = explain(measured("platform", (5998, 30, {"cpu_cores": cores, "capacity_tomcat-threads": 200.0})))
     assert "cpu" not in names(e)
     assert (e.next.resource if e.next else None) == named
+
+
+def test_next_is_none_that_the_measurement_may_have_passed() -> None:
+    # 20 users, of whom 50 would be served: the load's bound of 5 to 6.6/s is no "next" beside 5.97/s.
+    m = measured("virtual", (597, 100, {"cpu_cores": 0.97}), exp=users(20), alone=3.4)
+    assert explain(m).next is None
+    bound = bound_of(m, "load")
+    assert bound.low is not None
+    assert bound.low <= 5.97
+
+
+def test_a_bound_is_refuted_only_by_more_than_the_upper_end_of_its_interval() -> None:
+    bound = Bound(resource="db-pool", bound=40, low=30, high=52, utilisation=1.25, capacity=10, service_demand=0.25)
+    assert not is_refuted(bound)
+    assert is_refuted(bound.model_copy(update={"utilisation": 1.5}))
+    assert is_refuted(bound.model_copy(update={"low": None, "high": None}))
 
 
 def test_next_is_none_of_those_that_share_the_blame() -> None:

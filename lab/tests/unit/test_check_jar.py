@@ -45,7 +45,7 @@ def test_a_jar_without_known_problems_says_so(tmp_path: Path) -> None:
 def test_json_is_the_whole_answer(shop: Path) -> None:
     done = call("check", shop, "--json")
     document = json.loads(done.out)
-    assert (done.code, document["jdk"]) == (0, "25.0.1")
+    assert (done.code, document["jdk"]) == (0, "25.0.4")
     assert [finding["id"] for finding in document["findings"]] == ["hikaricp-spins", "threads-max-ignored"]
     assert document["inspection"]["boot"] == "3.5.0"
     assert {"group": "com.zaxxer", "artifact": "HikariCP", "version": "6.3.0"} in document["inspection"]["libraries"]
@@ -68,7 +68,9 @@ def test_flags_of_the_jvm_are_looked_at_too(shop: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(tools, "find_java", lambda _: tools.Java(Path("/jdk/bin/java"), "21.0.2", "a vendor"))
     flags = ("--jvm=-Xmx1g", "--jvm=-Djdk.tracePinnedThreads=full")
     document = json.loads(call("check", shop, *flags, "--json").out)
-    assert document["findings"][-1]["place"] == "-Djdk.tracePinnedThreads=full"
+    places = {finding["id"]: finding["place"] for finding in document["findings"]}
+    assert places["trace-pinned-threads-hangs"] == "-Djdk.tracePinnedThreads=full"
+    assert places["lock-waiters-hang"] == "JDK 21.0.2"
 
 
 def test_on_a_terminal_a_line_says_what_is_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import recorded
-from tests.unit.test_outcomes import RUN, changed, of_virtual, probed, slowed
+from tests.support import felt, recorded
+from tests.unit.test_outcomes import RUN, changed, probed, slowed
 from vtlab.analysis.criteria.decisions import by_outcomes
 from vtlab.analysis.criteria.judged import Pair
 from vtlab.model.outcome import Decision, Key, Outcome
@@ -195,7 +195,7 @@ def test_a_variant_that_fails_decides_where_the_other_never_does() -> None:
 
 
 def test_an_overload_at_typical_load_and_a_restart_decide() -> None:
-    overloaded = changed(RUN, of_virtual(dropped=60))
+    overloaded = changed(RUN, lambda t: felt.behind(t) if t.variant == "virtual" else t)
     assert (of(overloaded).advice, of(overloaded).fault) == ("leave it off", "overloaded")
     restarted = of(probed(0.95, "platform"))
     assert (restarted.advice, restarted.fault, restarted.loser) == ("turn it on", "restarted", "platform")
@@ -203,7 +203,7 @@ def test_an_overload_at_typical_load_and_a_restart_decide() -> None:
 
 
 def test_a_fault_of_the_other_variant_leaves_rule_one_out() -> None:
-    run = changed(probed(0.95, "platform"), of_virtual(dropped=60))
+    run = changed(probed(0.95, "platform"), lambda t: felt.behind(t) if t.variant == "virtual" else t)
     assert of(run).rule != 1
 
 

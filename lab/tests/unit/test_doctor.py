@@ -48,6 +48,20 @@ def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: py
     assert prerequisite("JDK 21", tmp_path) == Prerequisite("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)
 
 
+def test_the_jdk_that_measures_is_checked_for_known_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def state(version: str) -> Prerequisite:
+        java = tools.Java(tmp_path / "java", version, "a vendor")
+        monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
+        return prerequisite("JDK", tmp_path)
+
+    assert state("25.0.4").state == f"25.0.4 at {tmp_path / 'java'}"
+    affected = state("25.0.3")
+    assert affected.state.startswith(
+        f"25.0.3 at {tmp_path / 'java'}; A virtual thread can stay BLOCKED for ever (https"
+    )
+    assert affected.fix == "", "it can measure"
+
+
 def test_a_database_that_can_be_fetched_is_not_missing_and_not_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

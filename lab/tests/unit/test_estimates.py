@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import recorded
 from tests.support.phases import SCATTER, bound_of, measured
+from vtlab.analysis.laws.bounds import bounds
 from vtlab.analysis.laws.estimates import slope
 from vtlab.analysis.laws.phases import Measured, Phases
 
@@ -69,14 +70,56 @@ def test_a_bound_has_the_t_interval_of_its_phases() -> None:
     assert (bound.low, bound.high) == pytest.approx((bound.bound * math.exp(-half), bound.bound * math.exp(half)))
 
 
-def test_over_several_blocks_an_interval_is_that_of_the_blocks() -> None:
-    alone = measured("virtual", (29_970, 30, {})).blocks[0]
-    slower = measured("virtual", (29_970, 30, {}), alone=1.1).blocks[0]
-    exp = recorded.experiment()
-    bound = bound_of(Measured(exp, "virtual", [alone, slower]), "load")
-    half = 12.7062 * math.log(1.1) / 2
+def of_blocks(*alone: float, scatter: float = 0.03) -> Measured:
+    """A run whose blocks have so long a request alone, and phases that scatter."""
+    blocks = [measured("virtual", (29_970, 30, {}), alone=seconds).blocks[0] for seconds in alone]
+    for block in blocks:
+        for trial, off in zip(block.single, (1 - scatter, 1.0, 1 + scatter), strict=True):
+            trial.latency = recorded.latency(trial.ok, (trial.latency.mean or 0.0) * off)
+            trial.end = trial.start + round(1000 * trial.ok * (trial.latency.mean or 0.0))
+    return Measured(recorded.experiment(), "virtual", blocks)
+
+
+def test_two_blocks_have_an_interval_by_the_phases_within_them_too() -> None:
+    # By two values alone it would reach 12.7 standard errors: from 0.83 to 1.20 of what it is.
+    bound = bound_of(of_blocks(1.0, 1.03), "load")
+    assert bound.low is not None
     assert bound.high is not None
-    assert math.log(bound.high / bound.bound) == pytest.approx(half, rel=1e-3)
-    once = Phases(alone.trials, alone.single[:1], [], alone.instances)
-    single = bound_of(Measured(exp, "virtual", [once]), "load")
+    assert 1.02 < bound.high / bound.bound < 1.1
+    alone = of_blocks(1.0)
+    one = bound_of(alone, "load")
+    assert one.high is not None
+    assert bound.high / bound.bound < one.high / one.bound, "two blocks tell no less than one"
+
+
+def test_blocks_that_refute_their_phases_are_two_values() -> None:
+    bound = bound_of(of_blocks(1.0, 1.05, scatter=0.002), "load")
+    half = 12.7062 * math.log(1.05) / 2
+    assert bound.high is not None
+    assert math.log(bound.high / bound.bound) == pytest.approx(half, rel=0.02)
+
+
+def test_what_is_not_known_to_a_half_gives_no_bound() -> None:
+    m = of_blocks(1.0, 1.1, scatter=0.002)
+    assert not {"load", "connections"} & {bound.resource for bound in bounds(m)}
+    once = Phases(m.trials[:1], m.single[:1], [], m.instances[:1])
+    single = bound_of(Measured(m.experiment, "virtual", [once]), "load")
     assert (single.low, single.high) == (None, None)
+
+
+def test_the_interval_of_two_blocks_holds_the_true_demand() -> None:
+    """Blocks scatter by 3 %, as phases do within them."""
+    random = np.random.default_rng(42)
+    held = []
+    for _ in range(300):
+        m = of_blocks(*np.exp(random.normal(0, 0.03, 2)))
+        for trial in m.single:
+            off = math.exp(random.normal(0, 0.03))
+            trial.latency = recorded.latency(trial.ok, (trial.latency.mean or 0.0) * off)
+            trial.end = trial.start + round(1000 * trial.ok * (trial.latency.mean or 0.0))
+        found = [b for b in bounds(m) if b.resource == "load"]
+        if found and found[0].low is not None and found[0].high is not None:
+            held.append(found[0].low <= m.experiment.load.users <= found[0].high)
+    # The others are too wide for a bound.
+    assert len(held) >= 240
+    assert np.mean(held) >= 0.9

@@ -55,7 +55,7 @@ ROW: dict[str, Any] = {
     [
         ({"libraries": {"g:a": "1.0"}}, "not a range of versions"),
         ({"jdk": "21"}, "not a range of versions"),
-        ({"libraries": {}}, "needs libraries, boot, settings or jvm_flags"),
+        ({"libraries": {}}, "needs libraries, boot, settings, jvm_flags or jdk"),
         ({"source": "issue 12"}, "source"),
         ({"command": "try it"}, "command"),
         ({"cures": "c"}, "cures"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, reasons_of, with_trial
 from vtlab.analysis.validity import checks
+from vtlab.model.records import Failure
 
 
 def test_a_saturated_generator_is_no_failure_of_the_variant() -> None:
@@ -24,3 +25,32 @@ def test_many_short_stalls_spoil_open_load_as_one_long_one_does() -> None:
     assert checks.reasons(few, OPEN) == []
     assert "sent 1.2 % of the arrivals late, at most 1.0 % allowed" in reasons_of(many, OPEN)
     assert not any(r.name == "arrivals on time" for r in checks.results([recorded.block()], BLOCKING))
+
+
+def test_the_cycles_of_a_variant_that_broke_reject_no_block() -> None:
+    """A heap of 96 MB and 1,000 users: virtual threads run out of memory in the second cycle, and platform serves on.
+
+    Seen: the cheap cycle before, with more CPU, was judged as "the last warm-up cycle", and no block counted.
+    """
+    good = recorded.block()
+    cycles = [t.model_copy(update={"machine": {**t.machine, "idle_cores": 0.026}}) for t in good.warmup]
+    failure = Failure(variant="virtual", reason="out of heap memory (96m)", moment="warm-up cycle 2")
+    trials = [t for t in good.trials if t.variant == "platform"]
+    broken = good.model_copy(update={"warmup": cycles, "trials": trials, "failures": [failure]})
+    assert checks.reasons(broken, BLOCKING) == []
+
+
+def test_cheap_cycles_with_more_cpu_say_nothing_of_the_load_generator() -> None:
+    good = recorded.block()
+    idle, raised = {"idle_cores": 0.026}, {"raised_cpu": 1.6}
+    virtual = [t for t in good.warmup if t.variant == "virtual"]
+    trials = [t for t in good.trials if t.variant == "platform"]
+    others = [t for t in good.warmup if t.variant == "platform"]
+    cheap = [recorded.changed_trial(t, machine=idle, **raised) for t in virtual]
+    unsteady = good.model_copy(update={"warmup": [*others, *cheap], "trials": trials})
+    assert "load generator" not in reasons_of(unsteady)
+    # A cycle with the trials' load under their limit does.
+    own = [recorded.changed_trial(t, machine=idle) for t in virtual]
+    assert "load generator was saturated" in reasons_of(
+        good.model_copy(update={"warmup": [*others, *own], "trials": trials})
+    )

@@ -421,7 +421,10 @@ def test_the_report_has_the_range_of_the_curve() -> None:
     run = recorded.run(blocks=3)
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
     line = decision_sentence(recorded.analysed(with_curve))
-    assert line == "No clear difference up to about 4 users; from about 8 users upward, virtual serves more."
+    assert line == (
+        "In the search's one pair of JVMs: no clear difference up to about 4 users; from about 8 users upward, virtual"
+        " serves more."
+    )
     assert decision_sentence(recorded.analysed(run)) is None
 
 

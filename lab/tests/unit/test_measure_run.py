@@ -162,6 +162,21 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
     assert target.measured == 1
 
 
+def test_an_attempt_that_must_end_alike_is_not_repeated(tmp_path: Path) -> None:
+    """Seen: 30 arrivals a second of 5 s and cycles of 3 s took three attempts, and no block counted."""
+    good = replay.run().blocks[0]
+    late = [t.model_copy(update={"ok": 0, "latency": recorded.latency(0, 5.0), "failed": {}}) for t in good.trials]
+    target = replaying([good.model_copy(update={"trials": late})] * 3)
+    store.create(tmp_path, replay.run().manifest)
+    with (
+        pytest.raises(InvalidRun, match=r"no attempt can count: .*raise windows\.measure") as refused,
+        Progress(console()[0]) as progress,
+    ):
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    assert refused.value.fix == "change the experiment and run it again"
+    assert len(store.read(tmp_path).blocks) == 1
+
+
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
     good = replay.run().blocks[0]
     seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})

@@ -263,8 +263,7 @@ def test_errors_at_typical_load_fail_a_variant_where_their_share_is_clear() -> N
 
 def test_an_overload_at_typical_load_decides_about_latency() -> None:
     def overloaded(run: Run, variant: str, blocks: int = 3) -> Run:
-        drop = {"dropped": 60}
-        return changed(run, lambda t: recorded.changed_trial(t, **drop) if t.variant == variant else t, blocks=blocks)
+        return changed(run, lambda t: felt.behind(t) if t.variant == variant else t, blocks=blocks)
 
     worse = judged(overloaded(RUN, "virtual"))
     assert (worse["median"].judgement, worse["tail"].judgement) == ("worse", "worse")

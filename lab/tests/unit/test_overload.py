@@ -9,7 +9,7 @@ import pytest
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, failures_of, reasons_of, with_trial
 from vtlab.analysis.validity import overload
-from vtlab.model.records import Block, InFlight, Trial
+from vtlab.model.records import Block, Halves, InFlight, Trial
 
 
 def with_drops(**update: Any) -> Block:
@@ -104,3 +104,43 @@ def test_overload_excuses_timeouts_only() -> None:
     assert (variant, reason[:6]) == ("virtual", "0.74 %")
     assert "30 timeout" in failures_of(with_drops(dropped=0), OPEN)[0][1]
     assert not overload.overloaded(with_trial(1, dropped=500).trials[1], BLOCKING), "closed load drops nothing"
+
+
+def lagging(first: tuple[int, int] = (2200, 2150), second: tuple[int, int] = (2300, 2240), **changes: Any) -> Trial:
+    """A trial that adds 110 requests in flight, with arrivals and completions of both halves of its window."""
+    halves = Halves(arrived=(first[0], second[0]), completed=(first[1], second[1]))
+    answers = recorded.answers(4390).model_copy(update={"halves": halves})
+    return arriving(in_flight=InFlight(start=300, end=410), answers=answers, **changes)
+
+
+def test_an_overload_lasts_through_both_halves_of_a_window() -> None:
+    assert overload.growth(lagging(), OPEN) == pytest.approx(110 / 30)
+    assert overload.growth(lagging(first=(2200, 2200)), OPEN) is None
+    assert overload.growth(lagging(second=(2300, 2301)), OPEN) is None, "one long request, and then it recovers"
+
+
+def blocks_of(*virtual: Trial, platform: bool = True) -> list[Block]:
+    """A block with these trials of virtual threads; ``platform``: platform threads keep up."""
+    calm = InFlight(start=150, end=150)
+    others = [arriving(variant="platform", in_flight=calm) for _ in virtual]
+    if not platform:
+        others = [lagging(variant="platform") for _ in virtual]
+    return [recorded.block_under_open_load(trials=[*virtual, *others], single=[], light=[])]
+
+
+def test_a_queue_that_grows_is_an_overload_where_it_could_be_otherwise() -> None:
+    grown = [lagging(), lagging()]
+    assert len(overload.of_variant(blocks_of(*grown), OPEN, "virtual")) == 2, "platform threads keep up"
+    both = blocks_of(*grown, platform=False)
+    assert overload.growths(grown, OPEN) != []
+    assert overload.of_variant(both, OPEN, "virtual") == [], "both have a queue of long requests"
+    # In every half of all windows of three blocks: that is no queue that comes and goes.
+    assert overload.of_variant(both * 2, OPEN, "virtual") == []
+    assert len(overload.of_variant(both * 3, OPEN, "virtual")) == 6
+    bound = {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0, "cpu_cores": 0.1}
+    limited = blocks_of(*(lagging(server=bound) for _ in range(2)), platform=False)
+    for block in limited:
+        alone = {"server": {**bound, "hold_db_pool": 10 / 140, "service_time": 0.08}}
+        block.single = [recorded.trial("virtual", "single", ok=50, latency=recorded.latency(50, 0.08), **alone)] * 2
+    # Ten connections, each held for 71 ms: 140/s of 150/s.
+    assert len(overload.of_variant(limited, OPEN, "virtual")) == 2

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import recorded
 from vtlab.analysis import preflight
 from vtlab.errors import BadInput
 from vtlab.model.k6_documents import Answer, VariantPreflight
@@ -43,6 +44,32 @@ def test_a_variant_that_answers_differently_is_named() -> None:
     assert preflight.check_answers(both(answer(), answer("status-500", 500)), LOG) == ["virtual answered 500 to GET /a"]
     (remark,) = preflight.check_answers(both(answer(shape={"id": "number"}), answer(shape={"id": "null"})), LOG)
     assert remark == 'the variants answer GET /a differently: {"id": "null"} or {"id": "number"}'
+
+
+def test_what_a_variant_answers_in_two_ways_is_no_difference_of_the_variants() -> None:
+    number, null = answer(shape={"id": "number"}), answer(shape={"id": "null"})
+    asked = iter([both(number, null), both(null, number)])
+    workload = recorded.experiment().workload
+    assert preflight.check(workload, BASES, lambda _: next(asked), LOG).differences == []
+    # One error, then none; and one that stays.
+    asked = iter([both(number, answer("status-503", 503)), both(number, number)])
+    assert preflight.check(workload, BASES, lambda _: next(asked), LOG).differences == []
+    asked = iter([both(number, answer("status-500", 500)), both(number, answer("status-500", 500))])
+    assert preflight.check(workload, BASES, lambda _: next(asked), LOG).differences == [
+        "virtual answered 500 to GET /a"
+    ]
+    asked = iter([both(number, null), both(number, null)])
+    assert len(preflight.check(workload, BASES, lambda _: next(asked), LOG).differences) == 1
+    # Alike: nobody asks again.
+    asked = iter([both(number, number)])
+    assert preflight.check(workload, BASES, lambda _: next(asked), LOG).differences == []
+
+
+def test_an_iteration_of_a_script_that_fails_once_is_no_difference() -> None:
+    calm, thrown = findings(asked=own("virtual")), findings(asked=own("virtual"), error="TypeError")
+    first = {"platform": calm, "virtual": thrown}
+    assert preflight.stable(first, {"platform": calm, "virtual": calm})["virtual"].error is None
+    assert preflight.stable(first, first)["virtual"].error == "TypeError"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests.support.cli_call import call
-from vtlab.analysis.statistics import paired, simulated_percentiles, simulated_priors, simulated_runs, simulation
+from vtlab.analysis.statistics import (
+    paired,
+    simulated_mixes,
+    simulated_percentiles,
+    simulated_priors,
+    simulated_queues,
+    simulated_runs,
+    simulation,
+)
 from vtlab.analysis.statistics.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate
 
 RUNS = 10_000
@@ -119,4 +127,5 @@ def test_the_tables_are_the_same_each_time() -> None:
 def test_the_command_prints_the_tables() -> None:
     done = call("lab", "simulate", "--runs", "5", "--sd", "0.04")
     of_ratios = [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]
-    assert done.out.splitlines() == [*of_ratios, *simulated_priors.tables(5), *simulated_percentiles.tables(5)]
+    of_latency = [*simulated_percentiles.tables(5), *simulated_queues.tables(5)]
+    assert done.out.splitlines() == [*of_ratios, *simulated_priors.tables(5), *of_latency, *simulated_mixes.tables(5)]

@@ -17,6 +17,7 @@ POSTGRESQL, POOL = "org.postgresql:postgresql", "org.apache.commons:commons-pool
 KAFKA, GUAVA, HIKARI = "org.springframework.kafka:spring-kafka", "com.google.guava:guava", "com.zaxxer:HikariCP"
 MYSQL, OLD_MYSQL = "com.mysql:mysql-connector-j", "mysql:mysql-connector-java"
 CAFFEINE = "com.github.ben-manes.caffeine:caffeine"
+DATADOG = ("-javaagent:/opt/dd-java-agent.jar", "-XX:AOTCache=app.aot")
 PINS = {"inside": ["21", "21.0.8", "23.0.2"], "outside": ["20.0.2", "24", "25.0.3"]}
 
 
@@ -122,6 +123,23 @@ CASES: dict[str, Cases] = {
             Service(java="21.0.2", flags=("-Xmx1g",)),
         ],
     ),
+    "blocked-threads-hang": Cases(
+        [Service(java=java) for java in ("25", "25.0.3", "26")],
+        [Service(java=java) for java in ("24.0.2", "25.0.4", "26.0.1", "21.0.8")],
+    ),
+    "parked-threads-hang": Cases(
+        [Service(java=java) for java in ("25", "25.0.2")], [Service(java=java) for java in ("24.0.2", "25.0.3", "26")]
+    ),
+    "lock-waiters-hang": Cases(
+        [Service(java=java) for java in ("21", "21.0.7")], [Service(java=java) for java in ("20.0.2", "21.0.8", "22")]
+    ),
+    "dd-agent-with-aot-cache": Cases(
+        [Service(java="26.0.1", flags=DATADOG)],
+        [
+            *(Service(java=java, flags=DATADOG) for java in ("25.0.4", "27")),
+            *(Service(java="26.0.1", flags=DATADOG[i : i + 1]) for i in (0, 1)),
+        ],
+    ),
 }
 
 
@@ -148,7 +166,15 @@ def test_a_finding_names_version_cure_and_command(tmp_path: Path) -> None:
 
 
 def test_a_service_without_known_problems_has_no_finding(tmp_path: Path) -> None:
-    assert found(Service({HIKARI: "7.1.0", MYSQL: "9.4.0"}), tmp_path) == {}
+    assert found(Service({HIKARI: "7.1.0", MYSQL: "9.4.0"}, "25.0.4"), tmp_path) == {}
+
+
+def test_a_jdk_is_checked_whatever_it_runs() -> None:
+    (finding,) = static.jdk_findings("25.0.3")
+    assert (finding.id, finding.place, finding.amount) == ("blocked-threads-hang", "JDK 25.0.3", "")
+    assert static.jdk_findings("25.0.4") == []
+    (agent,) = static.jdk_findings("26.0.1", DATADOG)
+    assert agent.place == ", ".join(DATADOG)
 
 
 def test_without_a_jdk_problems_of_any_jdk_are_shown(tmp_path: Path) -> None:

@@ -258,3 +258,24 @@ def test_a_pool_whose_holders_wait_for_a_carrier_has_nothing_slow_inside() -> No
     assert (bottleneck.resource, bottleneck.inside) != ("database", None)
     assert bottleneck.inside is None
     assert explain(slow_inside(places, virtual_queued=1.0)).bottleneck.inside is not None
+
+
+def behind_an_executor(waiting: float, running: float, **server: float) -> Measured:
+    """Requests that wait for tasks of 0.2 s; alone each takes as long."""
+    places = [
+        threads_at("executor", waiting, "FutureTask at OrderService:42"),
+        threads_at("wait", running, "Thread.sleep at Report:7").model_copy(update={"is_task": True}),
+    ]
+    trial = (600, 30, {"cpu_cores": 0.05, **server})
+    return measured("virtual", trial, exp=users(24), alone=0.2, cpu=0.001, places=places)
+
+
+def test_an_executor_without_meters_is_named_with_the_line_that_waits_for_it() -> None:
+    # Four threads of 0.2 s serve 20/s, and 24 users wait.
+    bottleneck = explain(behind_an_executor(24, 4)).bottleneck
+    assert (bottleneck.resource, bottleneck.place) == ("executor", "FutureTask at OrderService:42")
+    # As many tasks run as requests wait for: more threads would not help.
+    assert explain(behind_an_executor(24, 24)).bottleneck.resource == "unknown"
+    # By its meters it is not full.
+    metered = {"capacity_executor": 50.0, "utilization_executor": 0.1}
+    assert explain(behind_an_executor(24, 4, **metered)).bottleneck.resource == "unknown"

@@ -18,6 +18,10 @@ def test_a_window_that_is_shorter_than_an_answer_is_no_failure() -> None:
     too_short = "the warm-up: every answer came after the window of 2 s: raise windows.warmup_load"
     assert checks.reasons(cold, OPEN) == [f"{variant}, {too_short}" for variant in OPEN.variants]
     assert failing.failures(cold, OPEN) == []
+    assert len(checks.certain_reasons(cold, OPEN)) == 2, "another attempt would be no other"
+    slow_start = good.model_copy(update={"warmup": [*cycles[:2], *good.warmup[2:]]})
+    assert checks.reasons(slow_start, OPEN) != []
+    assert checks.certain_reasons(slow_start, OPEN) == []
     trial = with_trial(1, **{**late, "window": 30})
     assert reasons_of(trial) == "virtual, trial 2: every answer came after the window of 30 s: raise windows.measure"
     assert failing.failures(trial, BLOCKING) == []

@@ -37,14 +37,43 @@ def check(
     log: str = "see the service's log in the folder logs/ of the results",
 ) -> PreflightResult:
     """Judges what comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of
-    a script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does
+    a script twice: with the origin that stands for the variant, once that is known. What differs between the variants
+    is asked again, and told as far as no variant differs from itself. BadInput where the workload does
     not fit the service. ``log``: says where to see why."""
     first = ask(None)
     if workload.k6 is None:
-        return PreflightResult(None, [], check_answers(first, log))
+        differences = check_answers(first, log)
+        # One answer may be another each time, also of one variant.
+        return PreflightResult(None, [], check_answers(stable(first, ask(None)), log) if differences else [])
     chosen, remarks = find_origin(first, bases, workload.origin)
-    script_remarks, differences = check_script(ask(chosen), bases)
+    findings = ask(chosen)
+    script_remarks, differences = check_script(findings, bases)
+    if differences:
+        script_remarks, differences = check_script(stable(findings, ask(chosen)), bases)
     return PreflightResult(chosen, [*remarks, *script_remarks], differences)
+
+
+def stable(first: Mapping[str, VariantPreflight], again: Mapping[str, VariantPreflight]) -> dict[str, VariantPreflight]:
+    """Returns the findings that were the same both times, of variants that were asked twice: a request that a variant
+    answered in two ways is answered alike by all, one that failed once has not failed, and likewise for a script."""
+    both = {name: (finding, again[name]) for name, finding in first.items() if name in again}
+    positions = range(min((len(finding.answers) for pair in both.values() for finding in pair), default=0))
+    unstable = {i for i in positions if any(one.answers[i].shape != two.answers[i].shape for one, two in both.values())}
+
+    def answer(i: int, one: Answer, two: Answer) -> Answer:
+        kept = one if two.reason else two
+        return kept.model_copy(update={"shape": None}) if i in unstable else kept
+
+    return {
+        name: one.model_copy(
+            update={
+                "answers": [answer(i, one.answers[i], two.answers[i]) for i in positions],
+                "error": one.error if two.error else None,
+                "checks": min(one.checks, two.checks, key=lambda counts: counts.failed),
+            }
+        )
+        for name, (one, two) in both.items()
+    }
 
 
 def longest_seconds(experiment: Experiment, variants: int) -> float:

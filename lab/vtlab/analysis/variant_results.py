@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from vtlab.analysis.dumps import breakdown
 from vtlab.analysis.latency_over_windows import latency_figures
 from vtlab.analysis.laws.demands import capacity
-from vtlab.analysis.laws.explanation import Explanation, explain
+from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured, cpu_per_ok, measured_variant, ratio
 from vtlab.analysis.laws.unexplained import UNKNOWN
 from vtlab.analysis.metrics import METRICS, weighted_mean
@@ -32,9 +32,9 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
     measured = measured_variant(sound, experiment, variant)
     everything = measured_variant(accepted, experiment, variant)
-    growths = overload.growths(measured.trials, experiment)
+    growths = overload.of_variant(sound, experiment, variant)
     missing = [users for t in measured.trials if (users := littles_law.missing_users(t, experiment)) is not None]
-    result = _summarise(measured)
+    result = _summarise(measured, bool(growths))
     without_latency = dict.fromkeys(result.latency)
     return result.model_copy(
         update={
@@ -63,22 +63,19 @@ def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str
     count."""
     sound = failing.sound_blocks(blocks, experiment, variant)
     measured = measured_variant(sound, experiment, variant)
-    limit = _explained(measured).bottleneck
+    is_overloaded = bool(overload.of_variant(sound, experiment, variant))
+    limit = explain(measured, is_overloaded).bottleneck
     # Thread dumps tell whether the threads that wait for a carrier are those of requests.
     return bool(measured.throughput) and limit.bound is None and limit.resource in (UNKNOWN.resource, "carriers")
 
 
-def _explained(measured: Measured) -> Explanation:
-    return explain(measured, overloaded=bool(overload.growths(measured.trials, measured.experiment)))
-
-
-def _summarise(measured: Measured) -> VariantResult:
+def _summarise(measured: Measured, is_overloaded: bool) -> VariantResult:
     """Summarises a variant over the blocks in which it did not fail; without any: throughput 0, no other figure."""
     throughput = measured.throughput or 0.0
     latency = latency_figures(measured.trials)
     service = weighted_mean(METRICS["service_time"], measured.trials)
     mean = latency["mean"]
-    explained = _explained(measured)
+    explained = explain(measured, is_overloaded)
     expected = measured.experiment.expected.get(measured.variant)
     resident = [t.server.get("resident") for t in measured.trials]
     measured_values = [r for r in resident if r is not None]

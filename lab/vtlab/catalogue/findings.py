@@ -43,6 +43,9 @@ class Row(BaseModel):
     ] = []
     settings_below: Annotated[float | None, Field(description="and is a number below this")] = None
     jvm_flags: Annotated[list[str], Field(description="any JVM flag begins with one of these")] = []
+    jvm_flags_with: Annotated[
+        list[str], Field(description="and for each of these there is a JVM flag that contains it")
+    ] = []
     symptom: _Text
     cause: _Text
     source: Annotated[str, Field(pattern=r"^https://")]
@@ -62,10 +65,14 @@ class Row(BaseModel):
 
     @model_validator(mode="after")
     def _is_static_by_a_condition(self) -> Row:
-        conditions = (self.libraries, self.boot, self.settings, self.jvm_flags)
-        if self.kind == "static" and not any(conditions):
-            raise ValueError("a static row needs libraries, boot, settings or jvm_flags")
+        if self.kind == "static" and self.is_of_jdk and not self.jdk:
+            raise ValueError("a static row needs libraries, boot, settings, jvm_flags or jdk")
         return self
+
+    @property
+    def is_of_jdk(self) -> bool:
+        """Tells whether it is of a JDK, whatever the service is."""
+        return not (self.libraries or self.boot or self.packaging or self.servers or self.settings or self.jvm_flags)
 
     def for_jar(self, text: str, jar: str) -> str:
         """Fills the service's jar into a text of the row."""

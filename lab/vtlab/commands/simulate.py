@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from vtlab.analysis.statistics import simulated_percentiles, simulated_priors, simulated_runs, simulation
+from vtlab.analysis.statistics import (
+    simulated_mixes,
+    simulated_percentiles,
+    simulated_priors,
+    simulated_queues,
+    simulated_runs,
+    simulation,
+)
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
 from vtlab.measuring.progress import Progress
@@ -36,5 +43,7 @@ def simulate(
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
     with Progress(console, "simulating runs"):
         of_ratios = itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd))
-        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), simulated_percentiles.tables(runs)):
+        of_latency = itertools.chain(simulated_percentiles.tables(runs), simulated_queues.tables(runs))
+        of_users = simulated_mixes.tables(runs)
+        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), of_latency, of_users):
             print(line, flush=True)

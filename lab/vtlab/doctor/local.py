@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vtlab import shipped
+from vtlab.analysis.findings import static
 from vtlab.doctor.prerequisite import Prerequisite, check
 from vtlab.host import cgroup, cgroup_hierarchies, process_ledger, tools
 from vtlab.services import sample
@@ -23,7 +24,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
     """Checks every prerequisite, in the order in which a run needs them."""
     return [
         _platform(),
-        check("JDK", lambda: _tool(tools.find_java())),
+        check("JDK", _jdk),
         check("k6", lambda: _tool(tools.find_k6())),
         check("Prometheus", lambda: _tool(tools.find_prometheus())),
         # An installed vtlab measures other services.
@@ -57,6 +58,13 @@ def _needed(name: str, find: Callable[[], str], experiments: str) -> Prerequisit
 
 def _tool(tool: tools.Tool) -> str:
     return f"{tool.version} at {tool.path}"
+
+
+def _jdk() -> str:
+    """Describes the JDK that measures, with its known problems under virtual threads."""
+    java = tools.find_java()
+    known = [f"{finding.title} ({finding.source}): {finding.cure}" for finding in static.jdk_findings(java.version)]
+    return "; ".join([_tool(java), *known])
 
 
 def _platform() -> Prerequisite:

@@ -97,6 +97,17 @@ class Kind(Record):
     latency: Latency
 
 
+class AloneKind(Record):
+    """One kind of the OK iterations of a single user."""
+
+    name: str
+    #: Of all that users send, by the workload's weights.
+    share: float
+    ok: int
+    #: Seconds; None without an answer.
+    mean: float | None
+
+
 class Forms(Record):
     """Lengths and shapes of a sample of the answers in a window."""
 
@@ -204,6 +215,8 @@ class Trial(Record):
     #: Of a user's script, of iterations that began in the window.
     checks: Counts | None = None
     requests: Counts | None = None
+    #: Of a single user of a mix.
+    kinds: list[AloneKind] = []
     #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
     server: dict[ServerFigure, float | None] = {}
     #: Pinnings of virtual threads in this window by the place that had them wait, ``class:line``; most first.

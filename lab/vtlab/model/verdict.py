@@ -95,6 +95,8 @@ class Bottleneck(_Conclusion):
     #: Resources that share the blame with it: as much more of one of them would help as much.
     together: list[str] = []
     inside: Inside | None = None
+    #: The line of code that waits for the resource, where thread dumps name it and it has no meter.
+    place: str | None = None
 
 
 class TimePart(_Conclusion):

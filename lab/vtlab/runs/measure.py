@@ -171,6 +171,7 @@ class _Measurement:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
             is_accepted = self._accepts(block)
+            self._refuse_certain(block)
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
@@ -239,6 +240,13 @@ class _Measurement:
         """Shows the ratio of the blocks so far, with the interval of the look that follows them."""
         claims = run_status.claims_so_far(self.run, self._accepted)
         self._progress.show_ratio(*so_far.criterion_and_ratio(claims))
+
+    def _refuse_certain(self, block: Block) -> None:
+        """Raises InvalidRun where another attempt at the block must end alike."""
+        if reasons := checks.certain_reasons(block, self.run.experiment):
+            raise InvalidRun(
+                f"{self.run.name}: no attempt can count: {'; '.join(reasons)}", "change the experiment and run it again"
+            )
 
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:

@@ -62,10 +62,19 @@ export interface ProbeRecord {
   times: (number | null)[];
 }
 
-/** Part of a record that only trials and phases of typical load have. */
+/** One kind of the OK iterations of a single user: its share of all that users send, and the mean in seconds. */
+export interface AloneRecord {
+  name: string;
+  share: number;
+  ok: number;
+  mean: number | null;
+}
+
+/** Part of a record that only trials and phases of typical load have; `kinds`: of single users of a mix. */
 export interface Details {
   answers?: AnswersRecord;
   probe?: ProbeRecord;
+  kinds?: AloneRecord[];
 }
 
 /** Rows of forms that are told one by one. */
@@ -73,10 +82,19 @@ const MOST_FORMS = 24;
 /** Milliseconds by which a value that was found from quantiles may be off: less than lies between two answers. */
 const ROUNDING = 1e-7;
 
+/** What users send: the names of its kinds, and their shares. */
+interface Sent {
+  kinds: string[];
+  shares: number[];
+  isScript: boolean;
+}
+
 /** Returns what is told of a phase that has parts, or probes. */
-export function makeDetails(phase: Phase, kinds: string[], isScript: boolean, summary: Summary): Details {
+export function makeDetails(phase: Phase, { kinds, shares, isScript }: Sent, summary: Summary): Details {
   const reader = new Reader(phase, summary);
+  const isAloneWithKinds = phase.kind === 'single' && kinds.length > 1;
   return {
+    ...(isAloneWithKinds ? { kinds: kinds.map((name, kind) => reader.alone(name, shares[kind] as number, kind)) } : {}),
     ...(phase.parts ? { answers: reader.answers(kinds, isScript, phase.parts) } : {}),
     ...(phase.probe ? { probe: reader.probe() } : {}),
   };
@@ -129,6 +147,11 @@ class Reader {
       longest: sent > 0 ? round(this.value(metrics.probe, '', 'max') / 1000) : null,
       times,
     };
+  }
+
+  alone(name: string, share: number, kind: number): AloneRecord {
+    const { count: ok, mean } = this.latency(`,kind:${kind}`);
+    return { name, share: round(share), ok, mean };
   }
 
   private kind(name: string, more: string): KindRecord {

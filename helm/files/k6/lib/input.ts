@@ -45,6 +45,8 @@ export interface Input {
   private: string | undefined;
   /** The origin in a user's script that stands for the variant. */
   origin: string | undefined;
+  /** Rows of the data that earlier calls took, by variant. */
+  rowsBefore: Record<string, number>;
   /** True: each request, or task of a script, once for each variant, and nothing else. */
   isPreflight: boolean;
   document: string | undefined;
@@ -105,6 +107,7 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     namespace: env.NAMESPACE || undefined,
     private: env.PRIVATE ? callerPath(env.PRIVATE, env) : undefined,
     origin: env.ORIGIN || undefined,
+    rowsBefore: parseRowsBefore(env.ROWS),
     isPreflight: env.PREFLIGHT === 'true',
     document: env.DOCUMENT || undefined,
   };
@@ -265,6 +268,12 @@ function parseRounds(text: string | undefined, { variants }: Experiment): Record
     }
   }
   return Object.fromEntries(rounds.map(([variant, round]) => [variant, duration(String(round), 'ROUNDS')]));
+}
+
+/** Parses ROWS. A variant that is not in TARGETS any more may have some. */
+function parseRowsBefore(text: string | undefined): Record<string, number> {
+  const rows = Object.entries(parseObject(text || '{}', 'ROWS'));
+  return Object.fromEntries(rows.map(([variant, count]) => [variant, whole(String(count), 'ROWS', 0)]));
 }
 
 function parseWait(text: string | undefined, { name, load, windows }: Experiment): boolean {

@@ -3,11 +3,10 @@ import exec from 'k6/execution';
 import { now } from './clock.ts';
 import { encodeForm } from './codes.ts';
 import { Jar, patch, sending } from './http.ts';
-import { type Kinds, kindsOf } from './kinds.ts';
-import { drawn } from './mix.ts';
+import { type Kinds, kindsOf, sharesOf } from './kinds.ts';
+import { Choices } from './mix.ts';
 import type { Phase } from './phase.ts';
 import type { Findings } from './preflight.ts';
-import { random } from './random.ts';
 import { environment, type Script, scripts, type Task, type Tasks, taskOf, tasksOf, turn } from './scripts.ts';
 import type { Answered, Outcome, User, Users } from './users.ts';
 
@@ -22,7 +21,7 @@ export class ScriptUsers implements Users {
   private readonly taskKinds: Kinds;
   /** The most users that there are. */
   private readonly users: number;
-  private readonly seed: string;
+  private readonly choices: Choices;
   /** Iterations of this user so far, by variant. */
   private readonly iterations: Record<string, number> = {};
   private readonly jars: Record<string, Jar> = {};
@@ -33,7 +32,7 @@ export class ScriptUsers implements Users {
     this.tasks = tasksOf(script);
     this.taskKinds = kindsOf(this.tasks.list.map(({ scenario }) => scenario));
     this.users = users;
-    this.seed = seed;
+    this.choices = new Choices(this.weights, seed, 'tasks');
     sending.origin = origin;
     patch();
   }
@@ -42,17 +41,36 @@ export class ScriptUsers implements Users {
     return this.taskKinds.names;
   }
 
+  get shares(): number[] {
+    return sharesOf(this.weights, this.taskKinds);
+  }
+
+  private get weights(): number[] {
+    return this.tasks.list.map(({ weight }) => weight);
+  }
+
   receive(data: SetupData): void {
     this.data = data;
   }
 
   take(phase: Phase, user: number): User {
-    const next = nextTask(this.tasks, user, this.seed);
+    const next = this.nextTask(phase, user);
     forVariant(phase.variant, phase.base);
     return {
       skip: () => this.kindOf(next()),
       iterate: (_, isSampled) => this.iterate(next(), phase, user, isSampled),
     };
+  }
+
+  /** Returns what gives a user's next task: it keeps one, or one is chosen for each iteration. */
+  private nextTask(phase: Phase, user: number): () => Task {
+    const { list, areDrawn } = this.tasks;
+    if (!areDrawn) {
+      const task = taskOf(user, this.tasks);
+      return () => task;
+    }
+    const next = this.choices.of(phase, user);
+    return () => list[next()] as Task;
   }
 
   private async iterate(task: Task, phase: Phase, user: number, isSampled: boolean): Promise<Outcome> {
@@ -156,21 +174,4 @@ function forVariant(variant: string, base: string): void {
   exec.vu.metrics.tags.variant = variant;
   // As when its modules were read: functions may read it only now, and k6 has set it anew for this user.
   Object.assign(__ENV, environment, { BASE_URL: base });
-}
-
-/**
- * Returns what gives a user's next task: it keeps one, or draws one for each iteration, in the same sequence for every
- * variant.
- */
-function nextTask(tasks: Tasks, user: number, seed: string): () => Task {
-  if (!tasks.areDrawn) {
-    const task = taskOf(user, tasks);
-    return () => task;
-  }
-  const { list } = tasks;
-  const next = drawn(
-    list.map(({ weight }) => weight),
-    random(seed, 'tasks', user),
-  );
-  return () => list[next()] as Task;
 }

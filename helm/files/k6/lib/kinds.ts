@@ -10,6 +10,12 @@ export interface Kinds {
   of: number[];
 }
 
+/** Returns the share of each kind, by the weights of the requests or tasks. */
+export function sharesOf(weights: number[], { names, of }: Kinds): number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return names.map((_, kind) => weights.reduce((sum, weight, i) => sum + (of[i] === kind ? weight : 0), 0) / total);
+}
+
 export function kindsOf(requests: string[]): Kinds {
   const all = [...new Set(requests)];
   const names = all.length > MOST ? [...all.slice(0, MOST - 1), OTHERS] : all;

@@ -82,6 +82,7 @@ class Part {
   private readonly workload: User;
   private readonly window: UserWindow;
   private readonly hasKinds: boolean;
+  private readonly isAloneWithKinds: boolean;
   private readonly tags = exec.vu.metrics.tags;
   private readonly sum = {
     answered: 0,
@@ -109,6 +110,7 @@ class Part {
     this.isOpen = phase.rate !== undefined;
     this.workload = shared.users.take(phase, user);
     this.hasKinds = phase.parts !== undefined && shared.users.kinds.length > 1;
+    this.isAloneWithKinds = phase.kind === 'single' && shared.users.kinds.length > 1;
     this.window = userWindow(phase, user, shared.users.kinds.length);
   }
 
@@ -122,8 +124,8 @@ class Part {
   /** Sends requests, each after the answer to the one before. */
   private async closed(): Promise<void> {
     const { phase, user } = this;
-    // From the beginning in each phase: every variant has the same users.
-    const draw = random(this.shared.seed, 'think', user);
+    // Every variant has the same users.
+    const draw = random(this.shared.seed, `think ${phase.kind} ${phase.turn}`, user);
     let left = phase.requests ?? Number.POSITIVE_INFINITY;
     for (let due = (phase.rampUp * user) / phase.users; due < phase.end && left > 0; left--) {
       const pause = await this.send(due);
@@ -212,6 +214,7 @@ class Part {
     if (!outcome.answers) this.window.answer(to, late + took, kind);
     if (outcome.form !== undefined) this.window.form(outcome.form);
     metrics.latency.add(late + took, { phase: where });
+    if (this.isAloneWithKinds) metrics.answer.add(late + took, { phase: where, kind: String(kind) });
     if (!this.isOpen) sum.answered += partIn(phase.start, phase.end, from, to);
     return 0;
   }

@@ -41,7 +41,10 @@ export interface Plan {
 }
 
 /** The part of a phase that says what its users do. */
-type Part = Omit<Phase, 'index' | 'kind' | 'position' | 'trial' | 'variant' | 'base' | 'isCheap' | 'waitForAnswers'>;
+type Part = Omit<
+  Phase,
+  'index' | 'kind' | 'position' | 'trial' | 'variant' | 'turn' | 'base' | 'isCheap' | 'waitForAnswers'
+>;
 
 /** The load of a single user, and of phases of light load. */
 const BARE = { users: 1, gaps: 'even', thinkTime: 0, isThinkTimeExponential: false, rampUp: 0 } as const;
@@ -275,9 +278,12 @@ class Planner {
     const { input, phases } = this;
     const first = kind === 'measure' ? input.position : 1;
     const position = first + phases.filter((phase) => phase.kind === kind).length;
+    // In a call of its own a trial comes after those of all variants before it.
+    const turnsBefore = Math.floor((first - 1) / Math.max(1, this.experiment.variants.length));
+    const turn = turnsBefore + phases.filter((phase) => phase.kind === kind && phase.variant === variant).length;
     const base = input.targets[variant] as string;
     const trial = PREFIX[kind] + position;
-    phases.push({ index: phases.length, kind, position, trial, variant, base, isCheap, ...part, waitForAnswers });
+    phases.push({ index: phases.length, kind, position, trial, variant, turn, base, isCheap, ...part, waitForAnswers });
   }
 
   /** Returns how requests of the trials come: at a rate, or after think times. */

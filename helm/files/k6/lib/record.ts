@@ -85,21 +85,23 @@ export interface TrialRecord extends Details {
 
 type Value = (name: string, key: string) => number;
 
-/** The workload as far as the document tells of it: the names of its kinds, and a user's script. */
+/** The workload as far as the document tells of it: the names and shares of its kinds, and a user's script. */
 export interface Workload {
   kinds: string[];
+  shares: number[];
   script?: Script | undefined;
 }
 
 export function makeDocument(input: Input, { phases }: Plan, summary: Summary, workload: Workload): Document {
-  const { kinds, script } = workload;
+  const { script } = workload;
+  const sent = { ...workload, isScript: script !== undefined };
   const value: Value = (name, key) => summary.metrics[name]?.values[key] ?? 0;
   // After an interruption there are phases that never began: they have no record.
   const begun = phases.filter((phase) => value(metrics.part(metrics.begin, phase), 'max') > 0);
   const records = begun.map((phase) => ({
     ...makeRecord(phase, value),
     ...(script ? scriptCounts(phase, summary) : {}),
-    ...makeDetails(phase, kinds, script !== undefined, summary),
+    ...makeDetails(phase, sent, summary),
   }));
   const recordsOf = (kind: Kind) => records.filter((record) => record.phase === kind);
   return {

@@ -5,11 +5,10 @@ import http from 'k6/http';
 import { at, parsed, shape, unmet } from './answers.ts';
 import { encodeForm } from './codes.ts';
 import type { Experiment, Request } from './experiment.ts';
-import { kindsOf } from './kinds.ts';
-import { drawn, rowOf } from './mix.ts';
+import { kindsOf, sharesOf } from './kinds.ts';
+import { Choices, Rows } from './mix.ts';
 import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
-import { random } from './random.ts';
 import { body, type Lookup, type Template, target, template } from './template.ts';
 import type { User, Users } from './users.ts';
 
@@ -64,16 +63,20 @@ interface Settings {
   privatePath: string | undefined;
   timeout: number;
   seed: string;
+  /** Rows that earlier calls of k6 took, by variant. */
+  rowsBefore: Record<string, number>;
   read: (path: string) => string;
 }
 
 export class RequestUsers implements Users {
   readonly kinds: string[];
+  readonly shares: number[];
   private readonly settings: Settings;
   private readonly rows: string[][];
   private readonly secrets: Private;
   private readonly requests: Turn[];
-  private readonly weights: number[];
+  private readonly choices: Choices;
+  private readonly turns: Rows;
   /** The request of cheap warm-up cycles, if there is one. */
   private readonly cheap: Prepared | undefined;
   private readonly preparedLogin: Prepared | null;
@@ -96,7 +99,10 @@ export class RequestUsers implements Users {
       prepared: prepare(request, request.expected.length > 0),
       kind: kinds.of[i] as number,
     }));
-    this.weights = workload.requests.map(({ weight }) => weight);
+    const weights = workload.requests.map(({ weight }) => weight);
+    this.shares = sharesOf(weights, kinds);
+    this.choices = new Choices(weights, settings.seed, 'requests');
+    this.turns = new Rows(this.rows.length, settings.rowsBefore);
     const [only] = workload.requests;
     if (only && windows.warmup_query) {
       this.cheap = prepare({ ...only, query: windows.warmup_query }, only.expected.length > 0);
@@ -108,19 +114,19 @@ export class RequestUsers implements Users {
 
   take(phase: Phase, user: number): User {
     const { requests, rows, cheap, isRowKept } = this;
-    const draw = drawn(this.weights, random(this.settings.seed, 'requests', user));
+    const draw = this.choices.of(phase, user);
     const tokens = this.captured[phase.variant];
     const isLoggedOut = this.secrets.login !== null && !tokens;
-    let n = 0;
+    const nextRow = () => (isRowKept ? user % rows.length : this.turns.next(phase.variant, user, phase.users));
     const next = () => requests[draw()] as Turn;
     return {
       skip: () => {
-        n++;
+        nextRow();
         return next().kind;
       },
       iterate: (patience, isSampled) => {
         const { request, prepared, kind } = next();
-        const row = rows[isRowKept ? user % rows.length : rowOf(user, phase.users, n++, rows.length)];
+        const row = rows[nextRow()];
         if (isLoggedOut) return { took: 0, reason: 'login', kind };
         const lookup = this.lookup(row, tokens);
         try {

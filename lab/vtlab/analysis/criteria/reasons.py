@@ -12,7 +12,7 @@ from vtlab.analysis.laws.phases import mean_level, ratio
 from vtlab.analysis.statistics import percentiles
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.outcome import Judgement
-from vtlab.model.records import Block, typical_trials
+from vtlab.model.records import typical_trials
 from vtlab.model.units import in_blocks, percent
 
 NOT_MEASURED = "it was not measured"
@@ -61,11 +61,13 @@ def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
 def overloaded_blocks(judged: Judged, variant: str) -> int:
     """Counts the blocks in which a variant was overloaded at typical load."""
 
-    def is_overloaded(block: Block) -> bool:
-        trials = [t for t in typical_trials(block, judged.experiment) if t.variant == variant]
-        return any(overload.overloaded(t, judged.experiment) for t in trials)
+    return sum(overload.at_typical_load(block, judged.experiment, variant) for block in judged.blocks)
 
-    return sum(map(is_overloaded, judged.blocks))
+
+def _lags(judged: Judged, pair: Pair) -> bool:
+    """Tells whether a queue grew in a window at typical load, which is an overload or chance."""
+    trials = [t for block in judged.blocks for t in typical_trials(block, judged.experiment) if t.variant in pair.names]
+    return any(overload.overloaded(t, judged.experiment) for t in trials)
 
 
 def is_overloaded(judged: Judged, variant: str) -> bool:
@@ -74,8 +76,11 @@ def is_overloaded(judged: Judged, variant: str) -> bool:
 
 
 def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
-    if criterion.key.load == "typical" and (reason := _overload(judged, pair)):
-        return reason
+    if criterion.key.load == "typical":
+        if reason := _overload(judged, pair):
+            return reason
+        if _lags(judged, pair):
+            return Reason("latency is not steady within a window")
     if criterion.key.criterion == "tail" and criterion.percentile is None:
         return Reason("the windows have too few answers for a p90")
     trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]

@@ -30,6 +30,8 @@ LEAST_WAIT = 0.25
 MORE = 1.25
 #: The same for concurrent calls, and how many more calls there must be.
 MORE_CALLS, LEAST_CALLS = 1.5, 10.0
+#: Bytes that a request must allocate more: each has a virtual thread, whose own stack is a quarter of a small request.
+LEAST_ALLOCATED = 8 * 1024
 #: Throughput of virtual over platform threads up to which it counts as no higher, and from which as no lower.
 NO_HIGHER, NO_LOWER = 1.05, 0.95
 #: Share of the heap in use after a full collection from which on memory is short.
@@ -194,14 +196,15 @@ def _are_starved(bottleneck: Bottleneck) -> bool:
 
 def starved_carriers(pair: Pair) -> Shown | None:
     """Detects a wait for carriers: it is the bottleneck, or virtual threads spend a quarter of a request's time or more
-    ready and without a carrier, while the CPU has time to spare. A CPU near its limit makes threads wait, too: that is
-    no finding."""
+    ready and without a carrier, while the CPU has time to spare. Beyond what is ready in pauses of collections, in
+    throttled periods, and in an ordinary queue at a CPU in such use, which platform threads have, too."""
     virtual = pair.virtual
     queued, in_flight = virtual.mean("virtual_queued"), virtual.in_flight
     cpu, limit = virtual.mean("cpu_cores"), virtual.mean("cpu_limit") or virtual.mean("processors")
     if queued is None or cpu is None or not limit:
         return None
-    is_much = queued >= 1 and queued >= LEAST_WAIT * in_flight
+    beyond = queued - _ready_anyway(virtual, cpu / limit)
+    is_much = beyond >= 1 and beyond >= LEAST_WAIT * in_flight
     if cpu >= REACHED * limit or not (is_much or _are_starved(virtual.result.bottleneck)):
         return None
     return Shown(
@@ -209,6 +212,14 @@ def starved_carriers(pair: Pair) -> Shown | None:
         f" while {_share(cpu / limit)} of the CPU is in use",
         "carriers",
     )
+
+
+def _ready_anyway(virtual: Side, use: float) -> float:
+    """Estimates the threads at a time that are ready while none may run, or in the queue of one server in such use,
+    ρ²/(1-ρ): the longest of any number of cores."""
+    stopped, throttled = (virtual.mean(name) or 0.0 for name in ("gc_share", "throttled_periods"))
+    running = max(0.0, 1 - stopped) * max(0.0, 1 - throttled)
+    return (1 - running) * virtual.in_flight + (use**2 / (1 - use) if use < 1 else math.inf)
 
 
 def db_pool_time_outs(pair: Pair) -> Shown | None:
@@ -288,13 +299,13 @@ def memory_of_requests(pair: Pair) -> Shown | None:
 
 
 def allocation_per_request(pair: Pair) -> Shown | None:
-    """Detects requests that allocate at least a quarter more, at a throughput that is no lower: else what the JVM
-    allocates by itself would count for fewer requests."""
+    """Detects requests that allocate at least a quarter and some KiB more, at a throughput that is no lower: else what
+    the JVM allocates by itself would count for fewer requests."""
     virtual, platform = pair.virtual, pair.platform
     if platform is None or virtual.result.throughput < NO_LOWER * platform.result.throughput:
         return None
     allocated, before = (side.mean("allocated_per_request") for side in (virtual, platform))
-    if allocated is None or not before or allocated < MORE * before:
+    if allocated is None or not before or allocated < max(MORE * before, before + LEAST_ALLOCATED):
         return None
     return Shown(f"{allocated / 1024:,.0f} KiB per request, {before / 1024:,.0f} KiB on platform threads", "heap")
 

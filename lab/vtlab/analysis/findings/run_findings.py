@@ -20,17 +20,18 @@ def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, V
     manifest, experiment = run.manifest, run.experiment
     differences = [text for block in run.blocks for text in block.differences]
     service_findings = measured.measured_findings(experiment, accepted, results, manifest.inspection, differences)
-    if manifest.inspection is None:
-        return [_typed(finding, manifest) for finding in service_findings]
     version_findings: dict[str, Finding] = {}
     for variant in experiment.variants:
         properties = experiment.properties_of(variant)
         versions = {i.java for block in run.blocks for i in block.instances if i.variant == variant}
         for java in sorted(versions) if properties.threads == "virtual" else ():
             flags = [*manifest.jvm_flags, *properties.jvm_flags]
-            version_findings |= {
-                finding.id: finding for finding in static.static_findings(manifest.inspection, java, flags)
-            }
+            found = (
+                static.static_findings(manifest.inspection, java, flags)
+                if manifest.inspection
+                else static.jdk_findings(java, flags, measured.ANY_JAR)
+            )
+            version_findings |= {finding.id: finding for finding in found}
     return [_typed(finding, manifest) for finding in [*service_findings, *version_findings.values()]]
 
 

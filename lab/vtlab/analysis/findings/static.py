@@ -23,6 +23,24 @@ def static_findings(inspection: Inspection, java: str | None = None, jvm_flags: 
     ]
 
 
+def jdk_findings(java: str, jvm_flags: Sequence[str] = (), jar: str = "app.jar") -> list[Finding]:
+    """Finds the static rows that hold for a JDK with these flags, whatever service it runs."""
+    return [
+        _shown(row, java, found or [f"JDK {java}"], jar)
+        for row in findings.rows()
+        if row.kind == "static" and row.is_of_jdk and (found := _of_jdk(row, java, jvm_flags)) is not None
+    ]
+
+
+def _of_jdk(row: Row, java: str, jvm_flags: Sequence[str]) -> list[str] | None:
+    """Finds the flags of the row, for a JDK in its range; None where it does not hold. ``java`` may have the build and
+    the vendor behind the version."""
+    if not row.jdk or java.partition("+")[0] not in maven.parse_range(row.jdk):
+        return None
+    found = [next((flag for flag in jvm_flags if part in flag), None) for part in row.jvm_flags_with]
+    return None if None in found else [flag for flag in found if flag]
+
+
 def affected(row: Row, inspection: Inspection) -> Library | None:
     """Finds the library of the row that the service has in an affected version; None without one."""
     for coordinates, versions in row.libraries.items():
@@ -33,6 +51,9 @@ def affected(row: Row, inspection: Inspection) -> Library | None:
 
 
 def _finding(row: Row, inspection: Inspection, java: str | None, jvm_flags: Sequence[str]) -> Finding | None:
+    if row.is_of_jdk:
+        found = None if java is None else _of_jdk(row, java, jvm_flags)
+        return None if found is None else _shown(row, java, found or [f"JDK {java}"], inspection.jar)
     if not _fits(row, inspection, java):
         return None
     causes = []
@@ -53,17 +74,21 @@ def _finding(row: Row, inspection: Inspection, java: str | None, jvm_flags: Sequ
         causes += flags
     if row.boot:
         causes.append(f"Spring Boot {inspection.boot}")
+    return _shown(row, java, causes, inspection.jar)
+
+
+def _shown(row: Row, java: str | None, causes: Sequence[str], jar: str) -> Finding:
     return Finding(
         id=row.id,
         kind="static",
         title=row.title,
         symptom=row.symptom,
         cause=row.cause,
-        amount=f"on JDK {java}" if row.jdk and java else "",
+        amount=f"on JDK {java}" if row.jdk and java and not row.is_of_jdk else "",
         place=", ".join(causes),
         source=row.source,
-        cure=row.for_jar(row.cure, inspection.jar),
-        command=row.for_jar(row.command, inspection.jar),
+        cure=row.for_jar(row.cure, jar),
+        command=row.for_jar(row.command, jar),
     )
 
 

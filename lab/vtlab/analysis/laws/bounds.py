@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from vtlab.analysis.laws.demands import capacity, cpu_station, demand, idle_cores
 from vtlab.analysis.laws.estimates import NARROW
 from vtlab.analysis.laws.phases import Measured
-from vtlab.analysis.laws.single_user import uncertainty
 from vtlab.catalogue.resources import EXCEEDED, RESOURCES
 from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
@@ -21,12 +20,12 @@ UNSURE = 0.5
 
 def bounds(measured: Measured) -> list[Bound]:
     """Computes every bound that the measurements give, the smallest first; among equal bounds the one whose row comes
-    first. What the idle JVM uses of the CPU is no request's."""
+    first. What the idle JVM uses of the CPU is no request's. A demand whose interval is too wide gives none."""
     throughput = measured.throughput
     smallest_first = []
     for resource in RESOURCES.values():
         amount, needed = capacity(measured, resource), demand(measured, resource)
-        if throughput is None or amount is None or needed is None:
+        if throughput is None or amount is None or needed is None or not needed.is_known:
             continue
         free = amount - idle_cores(measured) if resource.demand == "cpu" else amount
         if free <= 0:
@@ -56,26 +55,32 @@ def _is_narrow(measured: Measured, bound: Bound) -> bool:
     return round(max(below, above), 9) <= NARROW
 
 
-def is_refuted(measured: Measured, bound: Bound) -> bool:
-    """Tells whether more was measured than this bound allows; by the end of its interval where it hangs on how long a
-    request takes alone, and that is not known well."""
-    row = RESOURCES[bound.resource]
-    is_of_rounds = row.demand in ("request", "round") or (row.demand == "load" and bound.low is not None)
-    return bound.utilisation > EXCEEDED * (uncertainty(measured) if is_of_rounds else 1.0)
+def is_refuted(bound: Bound) -> bool:
+    """Tells whether more was measured than this bound allows, by the upper end of its interval."""
+    throughput = bound.utilisation * bound.bound
+    return throughput > EXCEEDED * (bound.high or bound.bound)
 
 
 def next_limit(measured: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
     """Predicts the next limit, if the bottleneck had more capacity: the smallest other bound. None where that is
-    unreliable: its interval is wide, or another wide one, or the CPU's, may be smaller."""
+    unreliable: its interval is wide or holds what was measured, or another wide one, or the CPU's, may be smaller."""
     remaining = [b for b in possible if b.resource not in limiting]
-    if not remaining or not _is_narrow(measured, remaining[0]):
+    if not remaining or not _is_narrow(measured, remaining[0]) or _lacks_bounds(measured):
         return None
     smallest, *others = remaining
+    if smallest.low is not None and smallest.low <= smallest.utilisation * smallest.bound:
+        return None
     least = [UNSURE * b.bound if b.low is None else b.low for b in others if not _is_narrow(measured, b)]
     cpu = cpu_station(measured)
     if cpu and "cpu" not in {b.resource for b in possible}:
         least.append(cpu.most)
     return bottleneck_of(smallest) if all(low >= smallest.bound for low in least) else None
+
+
+def _lacks_bounds(measured: Measured) -> bool:
+    """Tells whether a demand is known too little for a bound: that may be any."""
+    rows = [row for row in RESOURCES.values() if capacity(measured, row) is not None]
+    return any(needed and not needed.is_known for needed in (demand(measured, row) for row in rows))
 
 
 def bottleneck_of(bound: Bound) -> Bottleneck:

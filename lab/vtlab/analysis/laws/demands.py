@@ -25,11 +25,11 @@ from vtlab.analysis.laws.phases import (
     cores_without_jit,
     demand_per_ok,
     mean_level,
-    per_request,
+    per_ok,
     ratio,
     weighted,
 )
-from vtlab.analysis.laws.single_user import demand_of_round, estimate_alone, service_alone
+from vtlab.analysis.laws.single_user import demand_of_round, estimate_alone, lacks_kinds, service_alone
 from vtlab.catalogue.resources import RESOURCES, Resource
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Instance, Trial
@@ -130,17 +130,20 @@ def cpu_at_most(measured: Measured) -> float | None:
 
 
 def _hold(measured: Measured, resource: Resource) -> Demand | None:
-    """Computes the seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
+    """Computes the seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer;
+    None where single users had too few answers of a kind."""
+    if lacks_kinds(measured.single):
+        return None
     timed = any(t.server.get(resource.hold) is not None for t in measured.single)
 
     def alone(block: Phases) -> list[Trial]:
         """Selects single-user phases; light load, where no phase of a single user was long enough."""
         return block.single if timed else block.light
 
-    by_timer = estimate(measured, alone, lambda trials: per_request(trials, resource.hold))
+    by_timer = estimate(measured, alone, lambda trials: per_ok(trials, resource.hold))
     held = by_timer or _hold_by_level(measured, resource)
     error = resource.hold_error
-    off_by = per_request([t for block in measured.blocks for t in alone(block)], error) if error else None
+    off_by = per_ok([t for block in measured.blocks for t in alone(block)], error) if error else None
     if held is None or held.low is None or held.high is None or not off_by:
         return held
     return Demand(held.seconds, max(0.0, held.low - off_by), held.high + off_by)

@@ -10,11 +10,16 @@ import numpy as np
 from scipy import stats
 
 from vtlab.analysis.laws.phases import Measured, Phases
+from vtlab.analysis.statistics.moderated import Prior, interval
 from vtlab.analysis.statistics.paired import CONFIDENCE
 from vtlab.model.records import Trial
 
 #: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
 NARROW = 0.2
+#: As a share of a demand, how far above it its interval may reach: beyond, it explains nothing and gives no bound.
+TOO_WIDE = 0.5
+#: Degrees of freedom that the phases within blocks have at most beside those of the blocks: JVMs differ, too.
+MOST_WITHIN = 4
 #: Points that a slope needs: phases of light load, and the trials as one.
 LEAST_POINTS = 5
 
@@ -27,12 +32,18 @@ class Demand:
     low: float | None = None
     high: float | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Tells whether it is known well enough to explain anything, as far as its interval tells."""
+        return self.high is None or self.high <= (1 + TOO_WIDE) * self.seconds
+
 
 def estimate(
     measured: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
 ) -> Demand | None:
     """Estimates a demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the
-    phases' values where only one block has any."""
+    phases' values where only one block has any. Two blocks tell little of how blocks scatter: how phases scatter within
+    them counts, too, unless the blocks refute it."""
     by_block = [of_block(block) for block in measured.blocks if of_block(block)]
     phases = [t for trials in by_block for t in trials]
     seconds = value(phases)
@@ -42,9 +53,23 @@ def estimate(
     values = [v for group in groups if (v := value(group)) is not None and v > 0]
     if len(values) < 2:
         return Demand(seconds)
-    logs = np.log(values)
-    half = quantile(len(values) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(values))
+    within = _within(by_block, value) if len(by_block) > 1 else None
+    found = interval([math.log(v) for v in values], within, 0.0, 1 - CONFIDENCE)
+    half = (found.high or 0.0) - found.mean
     return Demand(seconds, seconds * math.exp(-half), seconds * math.exp(half))
+
+
+def _within(by_block: Sequence[list[Trial]], value: Callable[[Sequence[Trial]], float | None]) -> Prior | None:
+    """Estimates how the values of blocks scatter by how phases scatter within them; None where no block has two."""
+    squares, degrees, phases = 0.0, 0, 0
+    for trials in by_block:
+        logs = [math.log(v) for t in trials if (v := value([t])) is not None and v > 0]
+        squares += float(np.var(logs)) * len(logs) if logs else 0.0
+        degrees += max(0, len(logs) - 1)
+        phases += len(logs)
+    if not degrees or not squares:
+        return None
+    return Prior(math.sqrt(squares / degrees / (phases / len(by_block))), min(degrees, MOST_WITHIN))
 
 
 def quantile(degrees: int) -> float:

@@ -16,10 +16,10 @@ from vtlab.catalogue.resources import REACHED, RESOURCES
 from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
 
-#: Share of the time in collections from which on memory is short, not the CPU: all other threads stand still in them.
-COLLECTING = 0.1
-#: Share of the heap in use after a full collection that leaves no room.
-FULL_HEAP = 0.9
+#: Share of the time in pauses of collections from which on memory is short, not the CPU.
+COLLECTING = 1 / 3
+#: The same where no bound explains the throughput, and the pauses do: all threads stand still in them.
+PAUSES = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,10 @@ def explain(measured: Measured, overloaded: bool = False) -> Explanation:
     of the smallest bound, and both ends allow for what is not known of a request alone (``uncertainty``). A bound that
     the measurement refutes is listed, but neither bottleneck nor next, nor in the model.
 
-    Below, a pool that is full far below its bound is named with what its holders do; else ``memory`` where that is
-    short, since a core idles while another collects and all threads stand still; else ``carriers`` where requests wait
-    for one while the CPU has time to spare; else the place where requests wait by thread dumps, or ``unknown``.
+    Below, a pool that is full far below its bound is named with what its holders do; else ``memory`` where collections
+    pause it for a third of the time, or their pauses explain the rest: all threads stand still in them; else
+    ``carriers`` where requests wait for one while the CPU has time to spare; else the place where requests wait by
+    thread dumps, or ``unknown``.
 
     Open load that the variant keeps up with (``overloaded`` false) is the bottleneck. Without a model, for want of
     single-user phases, the smallest bound is, where it is reached.
@@ -47,7 +48,7 @@ def explain(measured: Measured, overloaded: bool = False) -> Explanation:
     all_bounds, throughput = bounds(measured), measured.throughput
     if not throughput:
         return Explanation(UNKNOWN, None, all_bounds)
-    not_refuted = [bound for bound in all_bounds if not is_refuted(measured, bound)]
+    not_refuted = [bound for bound in all_bounds if not is_refuted(bound)]
     possible = {bound.resource: bound for bound in not_refuted}
     if not isinstance(measured.experiment.load, ClosedLoad):
         (arrivals,) = (bound for bound in all_bounds if RESOURCES[bound.resource].demand == "load")
@@ -63,7 +64,7 @@ def explain(measured: Measured, overloaded: bool = False) -> Explanation:
     if limiting:
         bottleneck = _explained_bottleneck(measured, possible, limiting)
     else:
-        bottleneck = _unexplained_bottleneck(measured, possible)
+        bottleneck = _unexplained_bottleneck(measured, possible, modelled)
         limiting = [bottleneck.inside.pool] if bottleneck.inside else []
     # With more memory collections take less of the CPU: its bound is another then.
     following = None if bottleneck.resource == "memory" else next_limit(measured, not_refuted, limiting)
@@ -80,9 +81,10 @@ def _explained_bottleneck(measured: Measured, possible: Mapping[str, Bound], lim
     return bottleneck.model_copy(update={"resource": first, "together": others})
 
 
-def _unexplained_bottleneck(measured: Measured, possible: Mapping[str, Bound]) -> Bottleneck:
+def _unexplained_bottleneck(measured: Measured, possible: Mapping[str, Bound], modelled: float | None) -> Bottleneck:
     """Names what no bound explains: a pool that is slow inside, memory, carriers, a place in the code, or nothing."""
-    memory = UNKNOWN.model_copy(update={"resource": "memory"}) if _memory_is_short(measured) else None
+    is_memory = _memory_is_short(measured) or _pauses_explain(measured, modelled)
+    memory = UNKNOWN.model_copy(update={"resource": "memory"}) if is_memory else None
     return (
         inside_full_pool(measured, possible)
         or memory
@@ -108,10 +110,16 @@ def _by_model(
 
 
 def _memory_is_short(measured: Measured) -> bool:
-    """Tells whether collections took much of the time, or left the heap nearly full."""
-    collecting = mean_level(measured.trials, "gc_share")
-    live = [share for t in measured.trials if (share := t.server.get("live_heap_share")) is not None]
-    return (collecting or 0.0) >= COLLECTING or max(live, default=0.0) >= FULL_HEAP
+    """Tells whether pauses of collections took much of the time. A heap that is nearly full says nothing by itself."""
+    return (mean_level(measured.trials, "gc_share") or 0.0) >= COLLECTING
+
+
+def _pauses_explain(measured: Measured, modelled: float | None) -> bool:
+    """Tells whether the throughput is the modelled one but for the pauses of collections."""
+    pausing, throughput = mean_level(measured.trials, "gc_share") or 0.0, measured.throughput
+    if modelled is None or throughput is None:
+        return False
+    return pausing >= PAUSES and throughput >= REACHED * modelled * (1 - pausing)
 
 
 def _by_holders(

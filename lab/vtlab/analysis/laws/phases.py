@@ -127,6 +127,25 @@ def per_request(trials: Sequence[Trial], name: ServerFigure) -> float | None:
     return ratio((value * ok, ok) for value, ok in values_and_requests)
 
 
+def per_ok(trials: Sequence[Trial], name: ServerFigure) -> float | None:
+    """Averages a figure per server request, summed over the requests of an OK iteration: throughputs count iterations,
+    and one of a script sends several requests."""
+    if all(trial.requests is None for trial in trials):
+        return per_request(trials, name)
+    known = [(value, t) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
+    return ratio((value * server_requests(trial), trial.ok) for value, trial in known)
+
+
+def server_requests(trial: Trial) -> float:
+    """Counts the requests of the window: of a script as the server counts them, or as k6 sent them where it does not;
+    else the OK ones."""
+    if trial.requests is None:
+        return float(trial.ok)
+    rate = trial.server.get("server_throughput")
+    sent = trial.requests.passed + trial.requests.failed
+    return float(sent) if rate is None else rate * trial.window
+
+
 def weighted(level: float | None, weight: float) -> float | None:
     """Multiplies a level by a weight; None where there is no level: -1 is what a meter without one shows."""
     return None if level is None or level < 0 else level * weight

@@ -13,21 +13,45 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from vtlab.analysis.laws.estimates import Demand, estimate, quantile
-from vtlab.analysis.laws.phases import Measured, per_request, ratio, weighted
+from vtlab.analysis.laws.phases import Measured, per_ok, ratio, weighted
 from vtlab.model.records import Trial
 
 #: As a share of it, how far above what a request takes alone its interval may reach before light load is asked, too.
 WIDE = 0.1
-#: The same, from which on nothing is known of it that could explain a measurement.
-TOO_WIDE = 0.5
 #: Phases of light load tell how long a request takes by their latency where they began so many times that long before
 #: their window; and with so many requests in flight at any of their rates.
 SETTLED = 4.0
 MANY = 10.0
+#: Answers of each kind of a mix that single users need: the mean of fewer is chance, and a kind that is rare and slow
+#: may be most of the whole.
+ANSWERS_OF_KIND = 5
 
 
 def response_alone(trials: Sequence[Trial]) -> float | None:
-    """Computes the mean client latency of single-user phases, seconds."""
+    """Computes the mean client latency of single-user phases, seconds; of a mix the means of its kinds, by their
+    shares, and None where a kind has no answer."""
+    kinds = _kinds(trials)
+    if not kinds:
+        return _mean_response(trials)
+    return ratio((seconds, share) for share, _, seconds in kinds.values())
+
+
+def _kinds(trials: Sequence[Trial]) -> dict[str, tuple[float, int, float | None]]:
+    """Computes share, answers and the mean weighted with the share of each kind; empty where there is one kind."""
+    kinds: dict[str, tuple[float, int, float | None]] = {}
+    for name, share in {kind.name: kind.share for t in trials for kind in t.kinds if kind.share > 0}.items():
+        answered = [kind for t in trials for kind in t.kinds if kind.name == name and kind.ok and kind.mean is not None]
+        mean = ratio((kind.mean and kind.mean * kind.ok, kind.ok) for kind in answered)
+        kinds[name] = (share, sum(kind.ok for kind in answered), weighted(mean, share))
+    return kinds
+
+
+def lacks_kinds(trials: Sequence[Trial]) -> bool:
+    """Tells whether single users had too few answers of a kind of the mix for a figure of the whole."""
+    return any(answers < ANSWERS_OF_KIND for _, answers, _ in _kinds(trials).values())
+
+
+def _mean_response(trials: Sequence[Trial]) -> float | None:
     return ratio((weighted(t.latency.mean, t.latency.count), t.latency.count) for t in trials if t.latency.count)
 
 
@@ -37,10 +61,13 @@ def shortest_response(measured: Measured) -> float | None:
 
 
 def service_alone(trials: Sequence[Trial]) -> float | None:
-    """Computes the seconds that a request holds its thread when alone: the server's mean, without samples the
-    client's."""
-    service = per_request(trials, "service_time")
-    return response_alone(trials) if service is None else service
+    """Computes the seconds that an iteration holds threads when alone: the server's mean of its requests, without
+    samples the client's."""
+    service, response, mean = per_ok(trials, "service_time"), response_alone(trials), _mean_response(trials)
+    if service is None or response is None or not mean:
+        return response if service is None else service
+    # The server does not tell kinds apart: its mean is of those that were sent.
+    return service * response / mean
 
 
 def round_alone(trials: Sequence[Trial]) -> float | None:
@@ -50,9 +77,11 @@ def round_alone(trials: Sequence[Trial]) -> float | None:
     That is the inverse of the throughput. Of long requests a window holds few, and the one at its edge would count as a
     fifth more or less: there the throughput only says how short a round is at least not.
     """
-    response = response_alone(trials)
+    response, mean = response_alone(trials), _mean_response(trials)
     between = ratio((t.window, t.ok + 1) for t in trials)
-    return None if response is None or between is None else max(response, between)
+    if response is None or mean is None or between is None:
+        return None
+    return response + max(0.0, between - mean)
 
 
 def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
@@ -63,8 +92,10 @@ def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float 
     Light load is a sixth and a half of the throughput, with a quarter of the CPU at most. At the half there is a queue
     at what has few servers: one busy for half of the time adds a quarter to evenly spaced requests, two less than a
     tenth, and of many none waits. So that rate counts only where ``MANY`` requests are in flight: what has few servers
-    then takes a small part of each.
+    then takes a small part of each. None where a kind of a mix has too few answers.
     """
+    if lacks_kinds(measured.single):
+        return None
     alone, response = estimate(measured, lambda block: block.single, value), response_alone(measured.single)
     if alone is None or alone.high is None or alone.high <= (1 + WIDE) * alone.seconds or not response:
         return alone
@@ -100,13 +131,13 @@ def _response_under_light_load(trial: Trial) -> float | None:
 
 
 def uncertainty(measured: Measured) -> float:
-    """Estimates the factor by which a request alone may take longer than its estimate; 1 where the estimate is known
-    within ``WIDE``, or is too uncertain to explain anything."""
+    """Estimates the factor by which a request alone may take longer than its estimate; 1 where it is known within
+    ``WIDE``."""
     alone = estimate_alone(measured, round_alone)
     if alone is None or alone.high is None:
         return 1.0
     beyond = alone.high / alone.seconds - 1
-    return 1 + beyond if WIDE < beyond <= TOO_WIDE else 1.0
+    return 1 + beyond if beyond > WIDE else 1.0
 
 
 def demand_of_round(measured: Measured) -> Demand | None:

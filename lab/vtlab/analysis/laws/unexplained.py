@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from vtlab.analysis.dumps import places
 from vtlab.analysis.laws.demands import capacity, demand
-from vtlab.analysis.laws.phases import Measured, mean_level, ratio, weighted
+from vtlab.analysis.laws.phases import Measured, mean_level, per_ok, ratio, weighted
 from vtlab.analysis.laws.single_user import estimate_alone, service_alone
 from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES
 from vtlab.model.records import Activity, Diagnosis
@@ -105,7 +105,10 @@ def short_of_carriers(measured: Measured) -> Bottleneck | None:
 
 
 def _in_flight(measured: Measured) -> float:
-    """Computes the requests at a time, by Little's law; 0 where that is not known."""
+    """Computes the requests at a time, by Little's law; 0 where that is not known. Between the requests of a script's
+    iteration its user may sleep: they are as the server times them."""
+    if any(trial.requests is not None for trial in measured.trials):
+        return (per_ok(measured.trials, "service_time") or 0.0) * (measured.throughput or 0.0)
     return ratio((weighted(t.latency.mean, t.ok), t.window) for t in measured.trials) or 0.0
 
 
@@ -144,7 +147,19 @@ def place_in_code(measured: Measured) -> Bottleneck | None:
         return UNKNOWN.model_copy(
             update={"resource": _behind_pool(measured.diagnosis, cause.activity, expected_requests)}
         )
+    if cause and cause.activity == "executor" and capacity(measured, RESOURCES["executor"]) is None:
+        return _behind_executor(measured.diagnosis, cause)
     return UNKNOWN.model_copy(update={"resource": _name(cause)})
+
+
+def _behind_executor(diagnosis: Diagnosis, cause: places.Cause) -> Bottleneck:
+    """Names an executor without meters, with the line that waits for it, where more requests wait than tasks run: the
+    others queue. Else the tasks take long, and what they do at most is not known to be of these requests."""
+    waiting = math.fsum(place.threads for place in diagnosis.places if place.activity == "executor")
+    running = math.fsum(place.threads for place in diagnosis.places if place.is_task)
+    if waiting <= EXCEEDED * running:
+        return UNKNOWN
+    return UNKNOWN.model_copy(update={"resource": "executor", "place": cause.place})
 
 
 def _behind_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
@@ -55,6 +55,9 @@ class Check(Generic[Subject]):
     worse: Callable[[float, float], bool] = operator.gt
     #: Whether it judges a block that broke before its first trial, too: nothing else can be judged there.
     is_of_broken_blocks: bool = False
+    #: Number of a value from which on another attempt at the block must end alike: the experiment has to change. None:
+    #: another may count.
+    certain: float | None = None
 
     def values(self, block: Block, experiment: Experiment) -> Iterator[Value]:
         """Reads the values off a block; nothing where the check does not apply."""
@@ -95,6 +98,25 @@ def under_load(block: Block, experiment: Experiment) -> list[Trial]:
 def every_window(block: Block, experiment: Experiment) -> list[Trial]:
     """Selects what ``under_load`` does, and the windows of typical load."""
     return [*under_load(block, experiment), *block.typical]
+
+
+def machine_windows(block: Block, experiment: Experiment) -> list[Trial]:
+    """Selects the windows in which the machine and the load generator are judged: those of trials and typical load; for
+    a variant without a trial that did not break the last cycle with the trials' load and their CPU limit. The cycles of
+    a variant that broke tell of it, not of the machine: the block counts."""
+    have_no_cycle = {trial.variant for trial in block.trials} | {failure.variant for failure in block.failures}
+    last_cycles = [
+        judging_cycles([cycle for cycle in block.warmup if cycle.variant == variant], experiment)[-1:]
+        for variant in experiment.variants
+        if variant not in have_no_cycle
+    ]
+    return [*block.trials, *(cycle for cycles in last_cycles for cycle in cycles), *block.typical]
+
+
+def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
+    """Selects, of one variant's warm-up cycles, those that judge its steady state: those with the load and the CPU
+    limit of its trials, which come after the cheaper ones."""
+    return [t for t in list(cycles)[experiment.windows.warmup_cycles :] if t.raised_cpu is None]
 
 
 def moment_of(trial: Trial) -> str:

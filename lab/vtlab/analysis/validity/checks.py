@@ -52,6 +52,16 @@ def reasons(block: Block, experiment: Experiment) -> list[str]:
     return [f"{value.where}: {value.reason}" if value.where else value.reason for value in beyond]
 
 
+def certain_reasons(block: Block, experiment: Experiment) -> list[str]:
+    """Explains why no further attempt at this block can count; empty where one may."""
+    beyond = ((check, value) for check in CHECKS for value in check.beyond(block, experiment))
+    return [
+        f"{value.where}: {value.reason}"
+        for check, value in beyond
+        if check.certain is not None and value.number is not None and value.number >= check.certain
+    ]
+
+
 def results(blocks: Sequence[Block], experiment: Experiment) -> list[CheckResult]:
     """Finds the worst of those blocks by each check that applies to them; lateness does not under closed load."""
     judged = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, every_window, moment_of
+from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -88,12 +88,12 @@ def _late_arrivals(trial: Trial, _: Experiment) -> Value | None:
 
 
 GENERATOR: tuple[Check[Trial], ...] = (
-    Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", every_window, _idle_cores, LEAST_IDLE, operator.lt),
+    Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", machine_windows, _idle_cores, LEAST_IDLE, operator.lt),
     Check(
         "generator's wait for a core",
         "machine",
         f"<= {1000 * MOST_WAIT:g} ms each time",
-        every_window,
+        machine_windows,
         _generator_wait,
         MOST_WAIT,
     ),
@@ -101,18 +101,23 @@ GENERATOR: tuple[Check[Trial], ...] = (
         "generator throttled",
         "machine",
         f"<= {percent(MOST_THROTTLED)} of periods",
-        every_window,
+        machine_windows,
         _generator_throttled,
         MOST_THROTTLED,
     ),
     Check(
-        "generator on time", "machine", f"<= {percent(MOST_LATE, 1)} of the window late", every_window, _late, MOST_LATE
+        "generator on time",
+        "machine",
+        f"<= {percent(MOST_LATE, 1)} of the window late",
+        machine_windows,
+        _late,
+        MOST_LATE,
     ),
     Check(
         "arrivals on time",
         "machine",
         f"<= {percent(MOST_LATE, 1)} of them 20 ms late",
-        every_window,
+        machine_windows,
         _late_arrivals,
         MOST_LATE,
     ),

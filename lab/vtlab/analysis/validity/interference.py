@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.validity.check import Check, Value, every_window, moment_of, under_load
+from vtlab.analysis.validity.check import Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -17,7 +17,7 @@ def _with_the_cores_alone(block: Block, experiment: Experiment) -> list[Trial]:
     """Selects the windows in which no other variant had load: at the same time, variants wait for each other's
     cores."""
     alone = [t for t in block.typical if not any(_are_at_once(t, other) for other in block.typical)]
-    return [*under_load(block, experiment), *alone]
+    return [*(t for t in machine_windows(block, experiment) if t.phase != "typical"), *alone]
 
 
 def _are_at_once(trial: Trial, other: Trial) -> bool:
@@ -45,7 +45,7 @@ def _core_wait(trial: Trial, _: Experiment) -> Value | None:
     return Value(wait, share, reason, trial.variant, moment_of(trial))
 
 
-STEAL = Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", every_window, _steal, MOST_STEAL)
+STEAL = Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", machine_windows, _steal, MOST_STEAL)
 CORE_WAIT = Check(
     "server's wait for a core",
     "machine",

@@ -1,7 +1,9 @@
 """Overload: a variant that does not keep up with open load.
 
 Such a variant has more requests in flight at the end of its window than at the beginning, by more than chance,
-or its users are all busy and arrivals are dropped. With a healthy load generator it is overloaded: its trial counts,
+or its users are all busy and arrivals are dropped; and it completes less than arrives in both halves of the window. A
+queue of a few long requests does so, too, though the variant keeps up: it is overloaded only where it could be
+otherwise, by one of its bounds or by another variant. With a healthy load generator it is overloaded: its trial counts,
 and its latency has no bound. Its time-outs are the same finding and do not fail it; any other error does. Failures
 outside the window have no recorded reason and are not judged in an overloaded trial. With a saturated load generator
 dropped arrivals reject, because the checks of the load generator do.
@@ -12,10 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from vtlab.analysis.laws.bounds import bounds
+from vtlab.analysis.laws.phases import Measured, measured_variant
 from vtlab.analysis.validity.generator import GENERATOR
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Trial
+from vtlab.model.records import Block, Trial, typical_trials
 
 #: Share of arrivals that may be dropped before the variant counts as overloaded.
 MOST_DROPPED = 0.001
@@ -23,6 +28,56 @@ MOST_DROPPED = 0.001
 #: difference of two counts by chance.
 MOST_ADDED = 0.01
 ADDED_BY_CHANCE = 3.0
+#: Halves of windows, all with fewer completions than arrivals, from which on that alone shows an overload: those of
+#: three blocks of two trials, whose arrivals are alike.
+ALL_HALVES = 12
+
+
+def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[float]:
+    """Computes the growth of each trial of a variant that is overloaded; none for a variant that keeps up, or of which
+    nothing says that it could not."""
+    measured = measured_variant(blocks, experiment, variant)
+    found = growths(measured.trials, experiment)
+    return found if found and _could_be_otherwise(blocks, measured) else []
+
+
+def at_typical_load(block: Block, experiment: Experiment, variant: str) -> bool:
+    """Tells whether a variant is overloaded at the typical load of a block."""
+    trials = typical_trials(block, experiment)
+    if not any(overloaded(t, experiment) for t in trials if t.variant == variant):
+        return False
+    served = [t.throughput for t in block.trials if t.variant == variant]
+    if experiment.typical_beside is not None and served:
+        # Full load shows what it can serve.
+        rate = max(t.rate or 0.0 for t in trials if t.variant == variant)
+        return min(served) <= rate or _others_keep_up([block], experiment, variant)
+    return _could_be_otherwise([block], measured_variant([block], experiment, variant))
+
+
+def _could_be_otherwise(blocks: Sequence[Block], measured: Measured) -> bool:
+    """Tells whether a bound is below the rate, another variant keeps up with the same arrivals, or the variant
+    completed less than arrived in every half of many."""
+    rate = max((t.rate or 0.0 for t in measured.trials), default=0.0)
+    if any(b.bound <= rate and RESOURCES[b.resource].demand != "load" for b in bounds(measured)):
+        return True
+    if _others_keep_up(blocks, measured.experiment, measured.variant):
+        return True
+    halves = [half for t in measured.trials for half in _lags(t)]
+    return len(halves) >= ALL_HALVES and all(halves)
+
+
+def _others_keep_up(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
+    trials = [t for block in blocks for t in typical_trials(block, experiment)]
+    others = {t.variant for t in trials} - {variant}
+    return any(not growths([t for t in trials if t.variant == other], experiment) for other in others)
+
+
+def _lags(trial: Trial) -> list[bool]:
+    """Tells of each half of a window whether less was completed in it than arrived; empty where that is not known."""
+    if trial.answers is None:
+        return []
+    halves = trial.answers.halves
+    return [completed < arrived for arrived, completed in zip(halves.arrived, halves.completed, strict=True)]
 
 
 def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
@@ -65,7 +120,7 @@ def fell_behind(trial: Trial, experiment: Experiment) -> bool:
 
 def _growth(trial: Trial, experiment: Experiment, most: float) -> float | None:
     has_dropped = dropped_share(trial) > MOST_DROPPED
-    if _added(trial) <= most and not has_dropped:
+    if (_added(trial) <= most and not has_dropped) or not all(_lags(trial)):
         return None
     values = [(check, check.value(trial, experiment)) for check in GENERATOR]
     if any(value is not None and not check.passes(value) for check, value in values):

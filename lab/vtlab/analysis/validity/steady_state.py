@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.phases import demand_per_ok
+from vtlab.analysis.validity.check import judging_cycles
 from vtlab.analysis.validity.jit_compiler import SCARCE, is_compiler_at_rest
 from vtlab.analysis.validity.load_bound import AT_BOUND, is_at_most, most_throughput
 from vtlab.model import units
@@ -140,12 +141,6 @@ def _rise(trial: Trial, best: float) -> float | None:
         return None
     rise = trial.throughput / best - 1
     return rise if rise <= 0 else max(0.0, rise - trial.throughput / trial.ok / best)
-
-
-def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
-    """Selects, of one variant's warm-up cycles, those that judge its steady state: those with the load and the CPU
-    limit of its trials, which come after the cheaper ones."""
-    return [t for t in list(cycles)[experiment.windows.warmup_cycles :] if t.raised_cpu is None]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.catalogue.resources import EXCEEDED
+from vtlab.analysis.laws.bounds import is_refuted
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
@@ -90,7 +90,7 @@ def role(result: VariantResult, bound: Bound) -> str:
     # Where waits are random the bottleneck's bound is uncertain: the measurement may exceed it.
     if bound.resource in (limit.resource, *limit.together):
         return "together" if limit.together else "bottleneck"
-    if bound.utilisation > EXCEEDED:
+    if is_refuted(bound):
         return "refuted"
     if limit.inside and bound.resource == limit.inside.pool:
         return "full, but slow inside"

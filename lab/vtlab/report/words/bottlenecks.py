@@ -19,7 +19,7 @@ from vtlab.report.words.phrases import load_words
 
 #: At this share of a bound or above the modelled throughput says no more than the bound, and is left out.
 _NEAR = 0.95
-#: Share of the time in pauses of the garbage collector that explains by itself why memory is short.
+#: Share of the time in pauses of the garbage collector that is worth a remark.
 _LONG_PAUSES = 0.1
 #: If a unit is held this many times as long as alone, a larger pool gives longer holds instead of more throughput. A
 #: smaller factor may be the CPU of other requests, or a wait that grows slowly: there a larger pool may help.
@@ -45,7 +45,7 @@ def sentence(analysis: Analysis, variant: str) -> str:
             return f"failed {in_blocks(result.failed_blocks, analysis.verdict.n)}: {failures(result)}."
         return "no block counts, so its limit is unknown."
     overloaded = "overloaded; " if result.growth is not None else ""
-    return overloaded + _limit(analysis, variant, result) + _next(result, analysis.run.experiment) + "."
+    return overloaded + _limit(analysis, variant, result) + _next(analysis, variant) + "."
 
 
 def line(analysis: Analysis, variant: str) -> str:
@@ -99,12 +99,15 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
         return _inside(result, limit.inside)
     if limit.resource == "unknown":
         return f"limit unknown: nothing measured explains this throughput{_model(result)}"
+    pauses = _pauses(analysis, variant, "; ") if "cpu" in (limit.resource, *limit.together) else ""
     if limit.together:
-        return _together(result, experiment)
+        return _together(result, experiment) + pauses
     if limit.resource == "memory":
         heap = resource_words(limit.resource)
         heap += f" (heap {experiment.limits.heap})" if experiment.limits.heap else ""
-        return f"limited by {heap}: {_memory(analysis.over_windows(variant, 'gc_share'))}"
+        return f"limited by {heap}{_pauses(analysis, variant, ': ')}"
+    if limit.place is not None:
+        return f"limited by {resource_words(limit.resource)}, as thread dumps show: requests wait at {limit.place}"
     if limit.resource not in RESOURCES:
         return f"limited by {described(result, limit.resource, experiment)}, as thread dumps show"
     text = f"limited by {described(result, limit.resource, experiment)}"
@@ -117,7 +120,7 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     bound = bound_of(result, limit.resource)
     most = serves(bound) if bound else f"about {figures.rate(limit.bound)}"
     text += f", at most {most}" if limit.resource == "load" else f", which can serve {most}"
-    return text + (_model(result) if limit.utilisation < _NEAR else "")
+    return text + (_model(result) if limit.utilisation < _NEAR else "") + pauses
 
 
 def _model(result: VariantResult) -> str:
@@ -173,22 +176,38 @@ def _in_use(result: VariantResult, inside: Inside) -> str:
     return f"all {units} are" if is_whole else f"{held:,.1f} of {units} are"
 
 
-def _memory(pauses: float | None) -> str:
-    """Says why memory is short: the collector takes the time, or leaves no room."""
-    if pauses is not None and pauses >= _LONG_PAUSES:
-        return f"garbage collection pauses it for {figures.share(pauses)} of the time"
-    return "its heap stays almost full after a full collection"
+def _pauses(analysis: Analysis, variant: str, after: str) -> str:
+    """Says how much of the time the collector takes, where that is much."""
+    pauses = analysis.over_windows(variant, "gc_share")
+    if pauses is None or pauses < _LONG_PAUSES:
+        return ""
+    return f"{after}garbage collection pauses it for {figures.share(pauses)} of the time"
 
 
-def _next(result: VariantResult, experiment: Experiment) -> str:
-    """Says what would limit it next; only a bound with an interval does."""
+def _next(analysis: Analysis, variant: str) -> str:
+    """Says what would limit it next; only a bound with an interval does. What has no meter may come sooner, unless more
+    load was tried."""
+    result, experiment = analysis.verdict.variants[variant], analysis.run.experiment
     bound = bound_of(result, result.next.resource) if result.next else None
     if bound is None or bound.low is None or bound.high is None:
         return ""
-    kind = "nearest known" if result.bottleneck.resource == "unknown" else "next"
+    kind = "the nearest known" if result.bottleneck.resource == "unknown" else "of what is metered, the next"
+    if _went_further(analysis, variant, bound):
+        kind = "the next"
     is_users = bound.resource == "load" and isinstance(experiment.load, ClosedLoad)
     name = load_words(experiment) if is_users else resource_words(bound.resource)
-    return f"; the {kind} limit is {name} at {serves(bound)}"
+    return f"; {kind} limit is {name} at {serves(bound)}"
+
+
+def _went_further(analysis: Analysis, variant: str, bound: Bound) -> bool:
+    """Tells whether the search for the load had twice the users of the run, and this variant served twice as much then,
+    or as much as the bound allows: nothing without a meter limits it before."""
+    curve, experiment = analysis.run.manifest.curve, analysis.run.experiment
+    if curve is None or not isinstance(experiment.load, ClosedLoad):
+        return False
+    least = _NEAR * min(2 * analysis.verdict.variants[variant].throughput, bound.low or bound.bound)
+    twice = [point for point in curve.points_of(variant) if point.users >= 2 * experiment.load.users]
+    return any(point.throughput >= least for point in twice)
 
 
 def described(result: VariantResult, resource: str, experiment: Experiment) -> str:

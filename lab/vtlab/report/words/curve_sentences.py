@@ -92,9 +92,16 @@ def _users(count: int) -> str:
 
 
 def decision_sentence(analysis: Analysis) -> str | None:
-    """Says where the variants part, by the curve. None for a run whose load vtlab did not search."""
+    """Says where the variants part, by the curve: of its one pair of JVMs, for others differ. None for a run whose load
+    vtlab did not search."""
     curve = analysis.run.manifest.curve
-    return where_variants_part(curve, analysis.run.experiment.variants) if curve else None
+    if curve is None:
+        return None
+    variants = analysis.run.experiment.variants
+    parted = where_variants_part(curve, variants)
+    if not any(stretch.better for stretch in curves.stretches(curve, variants)):
+        return parted
+    return f"In the search's one pair of JVMs: {parted[0].lower()}{parted[1:]}"
 
 
 def users_that_part(analysis: Analysis) -> int | None:

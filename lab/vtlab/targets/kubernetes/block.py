@@ -12,6 +12,7 @@ from vtlab.errors import BlockFault, LabError, VariantFailed
 from vtlab.host.machine import difference, reaching
 from vtlab.k6 import user_script
 from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
+from vtlab.k6.rows import RowsTaken
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document, VariantPreflight
@@ -67,6 +68,7 @@ class KubernetesBlock:
         #: The last phase of each variant in this block.
         self._before: dict[str, Trial] = {}
         self._loads = 0
+        self._rows = RowsTaken()
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
 
@@ -188,9 +190,11 @@ class KubernetesBlock:
     def _load(self, variables: Mapping[str, str]) -> K6Document:
         site = self._site
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
-        k6, log = self._run({"PROBES": json.dumps(self._probes), **variables}, site.preflight.origin)
+        variables = {"PROBES": json.dumps(self._probes), **self._rows.variables(), **variables}
+        k6, log = self._run(variables, site.preflight.origin)
         _refuse_failed(pods.exit_code(k6, labels.K6_CONTAINER), log)
         document = job.document(log)
+        self._rows.count(document)
         samples = job.samples(log)
         annotate(
             document,

@@ -19,6 +19,7 @@ from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
 from vtlab.k6.call import phase_variables
+from vtlab.k6.rows import RowsTaken
 from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
@@ -65,6 +66,7 @@ class LocalBlock:
         self._retired: dict[str, Instance | None] = {failure.variant: None for failure in start.failures}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
+        self._rows = RowsTaken()
         #: One for each call of k6.
         self._samplers: list[machine.Sampler] = []
         #: Cores of each variant, while that is more than its limit.
@@ -92,7 +94,9 @@ class LocalBlock:
             instances=self.instances,
             failures=self.failures,
         )
-        return LocalBlock(self._site, renumbered)
+        block = LocalBlock(self._site, renumbered)
+        block._rows = self._rows
+        return block
 
     def raise_cpu(self) -> float | None:
         """Gives the variants more CPU; returns how many cores each, None where they keep their limit: the machine has
@@ -295,6 +299,7 @@ class LocalBlock:
         before = {name: phase for name, phase in self._before.items() if name in call.targets}
         annotate(document, client, sampler.window, before, units.milliseconds(self.experiment.max_response))
         self._before |= before
+        self._rows.count(document)
         for trial in document.phases:
             variant = self._process_of(trial.variant)
             usage, limits = self._usage(trial.variant, trial.start, trial.end), variant.limits()
@@ -333,7 +338,7 @@ class LocalBlock:
             script=self._workload.script,
             experiment=site.folder / normalised.PLAN,
             targets={variant.variant: variant.url for variant in loaded},
-            variables={"PROBES": json.dumps(probes, separators=(",", ":")), **variables},
+            variables={"PROBES": json.dumps(probes, separators=(",", ":")), **self._rows.variables(), **variables},
             run_id=run_id or site.run_id,
             block=self.start.number,
             document=self._work / f"{self.start.number}-{self.start.attempt}-{name}.json",
