@@ -130,11 +130,14 @@ def _felt(trial: Trial, rng: random.Random, spread: float, unlike: bool, mean: f
     ]
     if slow:
         probes[-2:] = [15.0, None]
-    told = latency(times)
+    told, made = latency(times), answers(times, trial.window, kinds)
+    # What was dropped was due in both halves.
+    due = made.halves.arrived
+    halves = made.halves.model_copy(update={"arrived": tuple(n + trial.dropped // 2 for n in due)})
     return recorded.changed_trial(
         trial,
         latency=told,
-        answers=answers(times, trial.window, kinds),
+        answers=made.model_copy(update={"halves": halves}),
         probe=probe([t and min(t, 15.0) for t in probes]),
     )
 

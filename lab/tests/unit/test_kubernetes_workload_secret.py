@@ -223,11 +223,11 @@ def preflight(
 def test_a_copy_that_answers_differently_is_a_difference_of_the_block(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked([{"platform": answer_of(), "virtual": answer_of(503, "status-503")}])
+    asked = Asked([{"platform": answer_of(), "virtual": answer_of(503, "status-503")}] * 2)
     _, differences = preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
     assert differences == ["virtual answered 503 to GET /orders/17"]
     assert [f"{EXPERIMENT.name}: virtual answered 503 to GET /orders/17"] == MESSAGES
-    assert asked.calls == [({"PREFLIGHT": "true", "ORDER": "platform,virtual"}, None, True)]
+    assert asked.calls == [({"PREFLIGHT": "true", "ORDER": "platform,virtual"}, None, True)] * 2, "asked twice"
 
 
 def test_a_request_that_every_copy_fails_is_refused_before_any_block(

@@ -52,7 +52,13 @@ def test_each_form_of_a_report_has_them() -> None:
 
 
 def test_a_run_without_findings_has_no_section() -> None:
-    nothing = recorded.analysed(recorded.run(blocks=2))
+    run = recorded.run(blocks=2)
+    # Of JDK 25.0.3, which measured it, a problem is known.
+    run.blocks[:] = [
+        b.model_copy(update={"instances": [i.model_copy(update={"java": "25.0.4"}) for i in b.instances]})
+        for b in run.blocks
+    ]
+    nothing = recorded.analysed(run)
     assert finding_table(nothing).rows == []
     assert "<h3>Findings</h3>" not in html.render([nothing])
     assert "Findings" not in markdown.render([nothing])
