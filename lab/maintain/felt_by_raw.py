@@ -1,10 +1,14 @@
-"""Computes from k6's raw samples what a block's document says of its answers and probes, and prints each difference.
+"""Computes from k6's raw samples what a block's record says of its answers and probes, and prints each difference.
 
 k6 hands over quantiles alone, from which ``block.ts`` gets every answer back; its raw samples are an independent way to
 the same figures. By hand, for a block against services that run already::
 
     k6 run -o json=raw.json -e DOCUMENT=block.json -e EXPERIMENT=… -e TARGETS=… k6/block.ts
     cd lab && ../.venv/bin/python -m maintain.felt_by_raw ../block.json ../raw.json
+
+In place of a document it takes the ``trials.jsonl`` of a run, and compares its last block. vtlab starts the k6 of
+``.tools/bin`` or else of ``PATH``: a script of that name which adds ``-o json=…`` keeps the raw samples. Several files,
+one for each call of k6, are joined by ``cat``.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import Any, NamedTuple
 from vtlab.errors import BadInput, LabError
 from vtlab.model.histogram import bucket
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Answers, Histogram, Trial
+from vtlab.model.records import Answers, Block, Histogram, Trial
 
 #: Percentiles of a record, and how many samples one needs beyond it.
 PERCENTILES = {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "p99_9": 999}
@@ -251,7 +255,7 @@ def _is_equal(ours: Any, theirs: Any) -> bool:
 
 def compare(document: Path, raw: Path) -> tuple[int, list[str]]:
     """Returns how many figures were compared, and the differences. BadInput for a document without such records."""
-    read = K6Document.model_validate_json(document.read_bytes())
+    read = _read(document)
     phases = [phase for phase in [*read.trials, *read.typical] if phase.answers or phase.probe]
     if not phases:
         raise BadInput(f"{document}: no phase has answers or probes", "measure a block that has trials")
@@ -263,10 +267,17 @@ def compare(document: Path, raw: Path) -> tuple[int, list[str]]:
     return count, lines
 
 
+def _read(path: Path) -> K6Document | Block:
+    """Reads k6's document, or the last line of ``trials.jsonl``."""
+    if path.suffix == ".jsonl":
+        return Block.model_validate_json(path.read_bytes().splitlines()[-1])
+    return K6Document.model_validate_json(path.read_bytes())
+
+
 def main(arguments: Sequence[str]) -> int:
     """Compares a block's document with raw samples; returns an exit code."""
     if len(arguments) != 2:
-        print("python -m maintain.felt_by_raw BLOCK.json RAW.json", file=sys.stderr)
+        print("python -m maintain.felt_by_raw BLOCK.json|trials.jsonl RAW.json", file=sys.stderr)
         return 2
     try:
         count, lines = compare(Path(arguments[0]), Path(arguments[1]))

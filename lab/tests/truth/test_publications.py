@@ -52,7 +52,8 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "blocking-5s": {"platform": Shape("tomcat-threads"), "virtual": Shape("load", "faster")},
     "compute-13s": {
         "platform": Shape("cpu", beside="load"),
-        "virtual": Shape("cpu", "alike", tie="carriers", beside="load"),
+        # A thread that computes pins nothing: its one carrier is full because the CPU is.
+        "virtual": Shape("cpu", "alike", beside="load"),
     },
     "db-no-sleep": {"platform": Shape("load"), "virtual": Shape("load", "alike")},
     "db-pool": {

@@ -12,7 +12,7 @@ import pytest
 from maintain import felt_by_raw
 from tests.support import recorded
 from vtlab.model.histogram import bucket
-from vtlab.model.records import Trial
+from vtlab.model.records import Block, Trial
 
 #: Milliseconds of the OK answers, by part of the window and kind.
 ANSWERS = {(0, 0): [1.0, 2.5], (0, 1): [30.0], (1, 0): [2.0, 1.5], (1, 1): []}
@@ -116,6 +116,16 @@ def test_a_record_equals_its_raw_samples(tmp_path: Path, capsys: pytest.CaptureF
     code = felt_by_raw.main(files(tmp_path, trial()))
     assert capsys.readouterr().out.startswith("0 differences in ")
     assert code == 0
+
+
+def test_of_a_run_the_last_block_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, raw = files(tmp_path, trial())
+    before = Block(block=1, attempt=1, order=["virtual"], trials=[recorded.copied(trial(), {"ok": 4})])
+    last = Block(block=1, attempt=2, order=["virtual"], trials=[trial()])
+    run = tmp_path / "trials.jsonl"
+    run.write_text("".join(f"{block.model_dump_json()}\n" for block in (before, last)), encoding="utf-8")
+    assert felt_by_raw.main([str(run), raw]) == 0
+    assert capsys.readouterr().out.startswith("0 differences in ")
 
 
 @pytest.mark.parametrize(

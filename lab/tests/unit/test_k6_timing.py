@@ -27,6 +27,11 @@ def test_the_next_phase_begins_a_point_of_the_grid_after_the_last_user_has_ended
     assert k6_timing.phase_seconds(length, users) == seconds
 
 
+@pytest.mark.parametrize(("users", "seconds"), [(1, 2.5), (375, 2.5), (500, 3.0), (1000, 5.0)])
+def test_many_users_take_longer_to_start(users: int, seconds: float) -> None:
+    assert k6_timing.start_up(users) == seconds
+
+
 @pytest.mark.parametrize(
     ("seconds", "name"),
     [

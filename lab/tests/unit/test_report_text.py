@@ -105,7 +105,7 @@ def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
     lines = text.splitlines()
     assert all(len(line) <= 60 for line in lines if not line.endswith("better"))
     assert lines[2] == "VERDICT  Turn on spring.threads.virtual.enabled: virtual"
-    assert lines[3] == "         serves 2.00 times as much at 20 users (2.00–2.01)"
+    assert lines[3] == "         serves 2.00 times as much at 20 users (2.00–2.01);"
     assert any(line.startswith("capacity  20 users") and line.endswith("better") for line in lines), (
         "a row of the table stays whole"
     )

@@ -37,10 +37,11 @@ def panels() -> list[timeseries.Panel]:
 def _latency(percentile: str, title: str, words: str) -> timeseries.Panel:
     return OverTime(
         title,
-        f"{words} At full load, and at typical load (dashed), which has one rate of arrivals for all variants.",
+        f"{words} At full load, and at typical load (dashed), which has one rate of arrivals for all variants. A closed"
+        " load with unsettled latency has no line.",
         "s",
         [
-            Line(queries.in_windows(f"latency_{percentile}"), "{{variant}} full load"),
+            Line(queries.settled_in_windows(f"latency_{percentile}"), "{{variant}} full load"),
             Line(queries.in_typical_windows(f"latency_typical_{percentile}"), "{{variant}} typical load", dashed=True),
         ],
     ).panel()

@@ -18,8 +18,6 @@ _VALUES = {
     "window": "$__rate_interval",
     "range": "$__range",
 }
-#: Of comparisons: those of the primary metric, which have the verdict.
-PRIMARY = f'{SERVER},verdict!=""'
 #: In place of a percentile.
 TOO_FEW = -1
 #: In place of the load's utilisation, where a variant keeps up with it.
@@ -78,13 +76,11 @@ def where_settled(plain: str) -> str:
     return f"({settled}) or ({latency} != {latency})"
 
 
-def in_flight_client() -> str:
-    """Queries the requests that clients wait for, in the windows; under closed load only where latency had settled: a
-    wait counts when it ends, and before all users have waited for as long as later there seem to be fewer."""
+def settled_in_windows(name: str) -> str:
+    """Queries a metric of the clients in the windows; under closed load only where latency had settled: a wait counts
+    when it ends, and before all users have waited for as long as later there seem to be fewer and shorter ones."""
     settled = f"max_over_time(({latency_mean()})[1s:1s] @ end()) >= 0"
-    return (
-        f"({in_windows('in_flight_client')}) and on (namespace, variant) (({settled}) or {metric('arrivals', 'now')})"
-    )
+    return f"({in_windows(name)}) and on (namespace, variant) (({settled}) or {metric('arrivals', 'now')})"
 
 
 def most_of_run(name: str) -> str:

@@ -106,18 +106,18 @@ def _requests() -> list[timeseries.Panel]:
             " queue. A closed load with unsettled latency has no line.",
             "none",
             [
-                Line(queries.in_flight_client(), "{{variant}} client"),
+                Line(queries.settled_in_windows("in_flight_client"), "{{variant}} client"),
                 Line(queries.in_windows("in_flight"), "{{variant}} server", dashed=True),
             ],
         ).panel(),
         OverTime(
             "Response time",
             "The wait of clients for an answer, and its queue time (dashed), before a thread has their request, where"
-            " the server tells the rest. Means.",
+            " the server tells the rest. Means. A closed load with unsettled latency has no line.",
             "s",
             [
-                Line(queries.in_windows("latency_mean"), "{{variant}} response"),
-                Line(queries.in_windows("queue_time"), "{{variant}} queue", dashed=True),
+                Line(queries.settled_in_windows("latency_mean"), "{{variant}} response"),
+                Line(queries.settled_in_windows("queue_time"), "{{variant}} queue", dashed=True),
             ],
         ).panel(),
     ]

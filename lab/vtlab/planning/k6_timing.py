@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
-#: From the start of k6 until its users begin, and for its end.
+#: From the start of k6 until its users begin, and for its end, of few users.
 START_UP = 2.5
+#: The same of none, and what each user adds: k6 makes one after another, with all cores.
+START_UP_WITHOUT_USERS, USER_START_UP = 1.0, 0.004
 #: Between two phases, about.
 BETWEEN_PHASES = 1.0
 #: For each user to begin in.
@@ -18,6 +20,12 @@ IDLE_SETTLE = 0.3
 FINE_GRID, FINE_GRID_USERS = 0.25, 100
 #: By how much the grid is coarser for each further number of users.
 GRID_STEP, GRID_STEP_USERS = 0.5, 500
+
+
+def start_up(users: int) -> float:
+    """Returns the seconds from the start of k6 until its users begin, and for its end. ``users``: those of all calls
+    that start at the same time."""
+    return max(START_UP, START_UP_WITHOUT_USERS + USER_START_UP * users)
 
 
 def grid(users: int) -> float:

@@ -128,9 +128,10 @@ def seconds_of(planned: TypicalPlan, variants: int, response: float | None = Non
     request alone; as long as the time before the window allows, if not given."""
     longest = planned.settle - BEYOND_RESPONSE if response is None else response
     length = planned.settle + planned.window + k6_timing.last_answer(longest)
-    phases = k6_timing.phase_seconds(length, planned.users) * (1 if planned.is_at_once else variants)
+    turns, calls = (1, variants) if planned.is_at_once else (variants, 1)
+    phases = k6_timing.phase_seconds(length, planned.users) * turns
     # Until the first phase begins.
-    return k6_timing.START_UP + k6_timing.grid(planned.users) + phases
+    return k6_timing.start_up(planned.users * calls) + k6_timing.grid(planned.users) + phases
 
 
 def expected_seconds(experiment: Experiment, planned: TypicalPlan | None) -> float:
