@@ -17,6 +17,7 @@ import numpy as np
 from vtlab.analysis.statistics import moderated, percentiles, simulation
 from vtlab.analysis.statistics.moderated import Prior
 from vtlab.analysis.statistics.paired import ABOVE, BELOW, Array, floor, position
+from vtlab.analysis.statistics.simulated_priors import PRIOR
 from vtlab.model.histogram import bucket, quantile
 from vtlab.model.records import Answers, Halves, Histogram, Parts
 
@@ -82,7 +83,7 @@ def simulate(share: float, blocks: int, runs: int) -> Shares:
 
 
 def _places(ratios: Array, least: Array | float) -> Array:
-    found = moderated.intervals(ratios, Prior(SD, 4.0), least, 0.05)
+    found = moderated.intervals(ratios, Prior(SD, PRIOR.df), least, 0.05)
     return np.asarray(position(np.exp(found.low), np.exp(found.high), MARGIN))
 
 
