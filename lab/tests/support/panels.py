@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from vtlab.dashboards.verdict import HOW_SURE
-
 #: Panel and letter: there is a pool of connections only where there is a database.
 POOL = ("Pool: database connections in use, and waiting", "A")
 _BOTTLENECK = {("What limits each variant", letter) for letter in "AB"}
 #: dashboard -> panel and letter of its queries without data, under closed load on a service without a database, where
 #: vtlab has published no verdict.
 WITHOUT_DATA = {
-    # All but "one block: no verdict".
     "verdict": {
-        *(("Verdict", letter) for letter in "ABD"),
-        *((HOW_SURE, letter) for letter in "ABCD"),
+        ("Outcomes", "A"),
+        *(("Outcomes in numbers", letter) for letter in "ABCDEF"),
         *_BOTTLENECK,
-        *(("Ratios to the first variant", letter) for letter in "ABC"),
+        # Failed blocks.
+        ("Figures of each variant", "G"),
     },
     # Bound and service demand, what the service does not have, and arrivals, which open load has.
     "why": {

@@ -90,6 +90,14 @@ _RESOURCE_TITLES = {
     "type": "value",
     "options": {name: {"text": resource.title} for name, resource in resources.RESOURCES.items()},
 }
+#: How the columns of labels are drawn.
+_OF_LABELS = {
+    "variant": _IN_ITS_COLOUR,
+    "over": _IN_ITS_COLOUR,
+    "outcome": _OUTCOMES,
+    "headline": _WRAPPED,
+    "resource": [override("mappings", [_RESOURCE_TITLES])],
+}
 
 
 @dataclass(frozen=True)
@@ -169,15 +177,6 @@ class Table:
             panel.override_by_name(name, [override("custom.width", width)])
 
     def _format_labels(self, panel: table.Panel) -> None:
-        for name in self.labels.values():
+        for label, name in self.labels.items():
             # A label that a row lacks is no empty panel.
-            panel.override_by_name(name, [override("noValue", " ")])
-        for label in ("variant", "over"):
-            if label in self.labels:
-                panel.override_by_name(self.labels[label], _IN_ITS_COLOUR)
-        if "outcome" in self.labels:
-            panel.override_by_name(self.labels["outcome"], _OUTCOMES)
-        if "headline" in self.labels:
-            panel.override_by_name(self.labels["headline"], _WRAPPED)
-        if "resource" in self.labels:
-            panel.override_by_name(self.labels["resource"], [override("mappings", [_RESOURCE_TITLES])])
+            panel.override_by_name(name, [*_OF_LABELS.get(label, ()), override("noValue", " ")])
