@@ -2,7 +2,8 @@
 one mode and now the other, by chance.
 
 Variants are alike. Windows have answers of 10 ms, and slow ones of 800 ms; how many are slow is binomial. The floor and
-the span are those of ``vtlab.analysis.statistics.percentiles``, computed once for each number of slow answers.
+the span are those of ``vtlab.analysis.statistics.percentiles``, computed once for each number of slow answers; the
+span is that over all windows of a variant.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Window:
 
 @functools.cache
 def window(slow: int, total: int = ANSWERS) -> Window:
-    """Describes the window with so many slow answers, of all."""
+    """Describes the window with so many slow answers, or several windows that are joined."""
     first, last = bucket(FAST), bucket(SLOW)
     counts = [0] * (last - first + 1)
     counts[0], counts[-1] = total - slow, slow
@@ -77,10 +78,9 @@ def simulate(share: float, blocks: int, runs: int) -> Shares:
     ratios = logs[..., 1] - logs[..., 0] + SD * random.normal(0, 1, (runs, blocks))
     alone = _places(ratios, 0.0)
     judged = _places(ratios, floor(np.sqrt(np.sum(errors**2, axis=-1))))
-    # Over all windows of a variant.
-    joined = slow.sum(axis=1)
-    spans = np.array([window(number, blocks * ANSWERS).span for number in range(int(joined.max()) + 1)])[joined]
-    refused = (spans > percentiles.MOST_SPAN).any(axis=-1)
+    totals, places_of_totals = np.unique(slow.sum(axis=1), return_inverse=True)
+    spans = np.array([window(int(total), blocks * ANSWERS).span for total in totals])[places_of_totals]
+    refused = (spans.reshape(runs, 2) > percentiles.MOST_SPAN).any(axis=-1)
     places = [(alone == BELOW), (alone == ABOVE), (judged == BELOW) & ~refused, (judged == ABOVE) & ~refused, refused]
     return Shares(*(float(np.mean(place)) for place in places))
 
@@ -94,7 +94,7 @@ def tables(runs: int) -> Iterator[str]:
     """Writes the lines that ``vtlab lab simulate`` prints of percentiles between two modes."""
     yield ""
     yield f"p99 of {ANSWERS:,} answers of {FAST:g} s, a share of which takes {SLOW:g} s; two variants that are alike."
-    yield "By the interval alone; with the floor, and no outcome where the interval over all windows spans 1.5. %."
+    yield "By the interval alone; with the floor, and no outcome where that over a variant's windows spans 1.5. In %."
     yield " slow   n  better alone  worse alone  better   worse  no outcome"
     for share in SHARES:
         for n in (2, 3, 6):
