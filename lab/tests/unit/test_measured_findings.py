@@ -12,9 +12,10 @@ from tests.support import recorded
 from vtlab.analysis.findings import measured
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library
+from vtlab.model.outcome import ProbeResult
 from vtlab.model.records import Block, Diagnosis, InFlight, Place, Trial
 from vtlab.model.run import Run
-from vtlab.model.verdict import Bottleneck
+from vtlab.model.verdict import Bottleneck, Inside
 
 Figures = Mapping[str, float | None]
 
@@ -49,6 +50,10 @@ class Case:
     failing_variant: str = "virtual"
     #: Of the throughputs; None: as recorded.
     ratio: float | None = None
+    #: Fields of the result of platform threads.
+    platform_result: Mapping[str, Any] = field(default_factory=dict)
+    #: The variant that has the finding.
+    shown_by: str = "virtual"
 
     def built(self) -> Run:
         whole = recorded.run(blocks=2, inspection=self.inspection)
@@ -87,7 +92,8 @@ def found(case: Case) -> dict[str, Finding]:
     """The measured findings of a case, by id."""
     analysis = recorded.analysed(case.built())
     results = dict(analysis.verdict.variants)
-    results["virtual"] = results["virtual"].model_copy(update=dict(case.result))
+    for variant, changes in (("virtual", case.result), ("platform", case.platform_result)):
+        results[variant] = results[variant].model_copy(update=dict(changes))
     shown = measured.measured_findings(
         analysis.run.experiment, analysis.accepted, results, case.inspection, case.differences
     )
@@ -107,6 +113,34 @@ def limited_by(resource: str, *together: str) -> dict[str, Any]:
 
 #: By threads that are ready, not by pinned ones.
 STARVED = {"bottleneck": Bottleneck(resource="carriers", utilisation=None, bound=None)}
+
+
+def waits_for_a_pool(p95: float | None, throughput: float = 49.0, pool: str = "db-pool") -> dict[str, Any]:
+    """A result whose requests wait for a connection."""
+    latency = {"p50": 0.5, "p90": 0.51, "p95": p95, "p99": None}
+    return {**limited_by(pool), "throughput": throughput, "latency": latency}
+
+
+#: Requests that hold connections wait for a row of the database.
+HELD = Bottleneck(
+    resource="database", utilisation=None, bound=None, inside=Inside(pool="db-pool", alone=0.1, loaded=0.7)
+)
+
+
+def stopped(share: float | None, cpu: float = 0.98) -> Figures:
+    """Figures of a variant that its quota stops in that share of the periods."""
+    return {"throttled_periods": share, "cpu_cores": cpu}
+
+
+def probed(late: int, restarts: str | None, longest: float = 3.2) -> dict[str, Any]:
+    """A result with 25 probes in each of four windows under full load, so many of them over a second."""
+    full = ProbeResult(
+        sent=100, over_second=late, unanswered=0, longest=longest, restarts=restarts, restarting_blocks=0
+    )
+    return {"probes": {"full": full}}
+
+
+HEALTHY = probed(4, "no", 1.2)
 
 
 @dataclass(frozen=True)
@@ -298,6 +332,70 @@ CASES: dict[str, Cases] = {
             Case({"allocated_per_request": 51200.0}, {"allocated_per_request": 40960.0}, ratio=0.9),
         ],
     ),
+    "unfair-pool": Cases(
+        [
+            (
+                Case(result=waits_for_a_pool(0.65), platform_result=waits_for_a_pool(0.52)),
+                "p95 is 650 ms, 520 ms on platform threads, both at 49 requests per second",
+                "db-pool",
+            ),
+            (
+                Case(
+                    result={**waits_for_a_pool(1.3), "bottleneck": HELD},
+                    platform_result={**waits_for_a_pool(0.52), "bottleneck": HELD},
+                ),
+                "p95 is 1.3 s",
+                "db-pool",
+            ),
+        ],
+        [
+            Case(result=waits_for_a_pool(0.64), platform_result=waits_for_a_pool(0.52)),
+            Case(result=waits_for_a_pool(1.3, 46.0), platform_result=waits_for_a_pool(0.52)),
+            Case(result=waits_for_a_pool(1.3, 52.0), platform_result=waits_for_a_pool(0.52)),
+            Case(result=waits_for_a_pool(1.3), platform_result=waits_for_a_pool(0.52, pool="cpu")),
+            # Then p90 tells, which is the same.
+            Case(result=waits_for_a_pool(1.3), platform_result=waits_for_a_pool(None)),
+        ],
+    ),
+    "throttled-bursts": Cases(
+        [
+            (
+                Case(stopped(0.25, 0.8), stopped(0.5, 1.0), shown_by="platform"),
+                "stopped in 50 % of the periods, virtual in 25 %",
+                "CPU quota",
+            ),
+            # More carriers than the limit has whole cores.
+            (Case(stopped(0.9), stopped(0.1)), "stopped in 90 % of the periods, platform in 10 %", "CPU quota"),
+        ],
+        [
+            Case(stopped(0.2), stopped(0.49)),
+            Case(stopped(0.26), stopped(0.5)),
+            # It uses up its limit, and the other does not.
+            Case(stopped(0.9, 1.0), stopped(0.0, 0.79)),
+            Case(stopped(None), stopped(0.9)),
+        ],
+    ),
+    "probe-starved": Cases(
+        [
+            (
+                Case(result=probed(62, "at risk"), platform_result=HEALTHY),
+                "62 % of the probes took over 1 s at full load, the longest 3.2 s",
+                "liveness probe",
+            ),
+            (
+                Case(result=HEALTHY, platform_result=probed(97, "yes", 15.0), shown_by="platform"),
+                "97 % of the probes took over 1 s at full load, the longest 15 s",
+                "liveness probe",
+            ),
+        ],
+        [
+            Case(result=HEALTHY, platform_result=HEALTHY),
+            Case(result=probed(62, "at risk"), platform_result=probed(5, "at risk")),
+            # Without a liveness endpoint, or without probes.
+            Case(result=probed(62, None), platform_result=probed(0, None)),
+            Case(result=probed(62, "at risk")),
+        ],
+    ),
 }
 
 
@@ -308,8 +406,14 @@ def test_a_row_is_shown_where_the_records_have_it_and_not_where_they_just_miss_i
         finding = found(case).get(identifier)
         assert finding is not None, case
         assert amount in finding.amount
-        assert (finding.place, finding.variant) == (place, "virtual")
+        assert (finding.place, finding.variant) == (place, case.shown_by)
     assert [case for case in cases.outside if identifier in found(case)] == []
+
+
+def test_what_several_variants_on_virtual_threads_show_of_the_one_on_platform_threads_is_shown_once() -> None:
+    run = recorded.with_variant(Case(stopped(0.1), stopped(0.9)).built(), "virtual-pool50")
+    shown = recorded.analysed(run).verdict.findings
+    assert [(finding.id, finding.variant) for finding in shown] == [("throttled-bursts", "platform")]
 
 
 def test_a_run_without_anything_odd_has_no_finding() -> None:

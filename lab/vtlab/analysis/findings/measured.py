@@ -34,6 +34,11 @@ MORE_CALLS, LEAST_CALLS = 1.5, 10.0
 NO_HIGHER, NO_LOWER = 1.05, 0.95
 #: Share of the heap in use after a full collection from which on memory is short.
 SHORT_OF_HEAP = 0.7
+#: Share of the quota's periods from which on a variant is throttled in most; of another that is not so, at most half as
+#: many, while it uses nearly as much CPU.
+MOST_PERIODS, HALF_AS_MANY, AS_MUCH_CPU = 0.5, 0.5, 0.8
+#: Percentiles that tell of a tail, the highest first.
+_TAILS = ("p99", "p95", "p90")
 _NAMED_PLACES = 3
 #: Of a service that no jar is known of.
 ANY_JAR = "app.jar"
@@ -98,6 +103,8 @@ class Shown:
 
     amount: str
     place: str
+    #: The variant that shows it, where that is not the one on virtual threads.
+    variant: str | None = None
 
 
 def measured_findings(
@@ -107,7 +114,8 @@ def measured_findings(
     inspection: Inspection | None = None,
     differences: Sequence[str] = (),
 ) -> list[Finding]:
-    """Finds the measured rows that the blocks that count show, for each variant on virtual threads.
+    """Finds the measured rows that the blocks that count show, for each variant on virtual threads, and once for the
+    first on platform threads.
 
     ``inspection``: the look into the service's jar, for rows that are about a version of a library. ``differences``:
     what a pre-flight showed that the variants do differently, in sentences.
@@ -121,12 +129,13 @@ def measured_findings(
     platform = next((side(v) for v, kind in kinds.items() if kind == "platform"), None)
     jar = inspection.jar if inspection else ANY_JAR
     virtuals = [side(v) for v, kind in kinds.items() if kind == "virtual"] if blocks else []
-    return [
-        _finding(row, virtual.variant, evidence, jar)
+    found = [
+        _finding(row, evidence.variant or virtual.variant, evidence, jar)
         for virtual in virtuals
         for row, detector in ((findings.row(identifier), detector) for identifier, detector in DETECTORS.items())
         if _is_of(row, virtual) and (evidence := detector(Pair(virtual, platform, inspection, differences))) is not None
     ]
+    return list({(finding.id, finding.variant): finding for finding in reversed(found)}.values())[::-1]
 
 
 def _is_of(row: Row, virtual: Side) -> bool:
@@ -290,6 +299,64 @@ def allocation_per_request(pair: Pair) -> Shown | None:
     return Shown(f"{allocated / 1024:,.0f} KiB per request, {before / 1024:,.0f} KiB on platform threads", "heap")
 
 
+def unfair_pool(pair: Pair) -> Shown | None:
+    """Detects a longer tail at equal throughput where both variants wait for the same pool of connections: requests
+    overtake each other in its queue."""
+    virtual, platform = pair.virtual, pair.platform
+    if platform is None or any(_full_pool(side.result.bottleneck) != "db-pool" for side in (virtual, platform)):
+        return None
+    served, served_before = virtual.result.throughput, platform.result.throughput
+    if not NO_LOWER * served_before <= served <= NO_HIGHER * served_before:
+        return None
+    for name in _TAILS:
+        tail, before = (side.result.latency.get(name) for side in (virtual, platform))
+        if tail and before:
+            amount = (
+                f"{name} is {_seconds(tail)}, {_seconds(before)} on platform threads,"
+                f" both at {_count(served)} requests per second"
+            )
+            return Shown(amount, "db-pool") if tail >= MORE * before else None
+    return None
+
+
+def _full_pool(bottleneck: Bottleneck) -> str:
+    """Returns the pool whose units all requests wait for; else what limits."""
+    return bottleneck.inside.pool if bottleneck.inside else bottleneck.resource
+
+
+def throttled_bursts(pair: Pair) -> Shown | None:
+    """Detects a variant that its CPU quota stops in most periods, while it stops the other, which uses as much CPU, in
+    at most half as many: its threads run on several cores at once."""
+    if pair.platform is None:
+        return None
+    sides = (pair.platform, pair.virtual)
+    for side, other in (sides, sides[::-1]):
+        stopped, others = side.mean("throttled_periods"), other.mean("throttled_periods")
+        cpu, others_cpu = side.mean("cpu_cores"), other.mean("cpu_cores")
+        if stopped is None or others is None or cpu is None or others_cpu is None or stopped < MOST_PERIODS:
+            continue
+        if others <= HALF_AS_MANY * stopped and others_cpu >= AS_MUCH_CPU * cpu:
+            amount = f"stopped in {_share(stopped)} of the periods, {other.variant} in {_share(others)}"
+            return Shown(amount, "CPU quota", side.variant)
+    return None
+
+
+def probe_starved(pair: Pair) -> Shown | None:
+    """Detects a variant of whose liveness probes too many take over a second, while those of the other do not."""
+    if pair.platform is None:
+        return None
+    sides = (pair.platform, pair.virtual)
+    for side, other in (sides, sides[::-1]):
+        late = {load: p for load, p in side.result.probes.items() if p.restarts in ("yes", "at risk")}
+        if not late or any(p.restarts != "no" for p in other.result.probes.values()) or not other.result.probes:
+            continue
+        load, probe = max(late.items(), key=lambda item: item[1].over_second / item[1].sent)
+        amount = f"{_share(probe.over_second / probe.sent)} of the probes took over 1 s at {load} load"
+        longest = f", the longest {_seconds(probe.longest)}" if probe.longest else ""
+        return Shown(amount + longest, "liveness probe", side.variant)
+    return None
+
+
 #: By the id of the row that says what it means.
 DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "answers-differ": answers_differ,
@@ -302,6 +369,9 @@ DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "lost-back-pressure": lost_back_pressure,
     "memory-of-requests": memory_of_requests,
     "allocation-per-request": allocation_per_request,
+    "unfair-pool": unfair_pool,
+    "throttled-bursts": throttled_bursts,
+    "probe-starved": probe_starved,
 }
 
 

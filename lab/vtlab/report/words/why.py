@@ -15,6 +15,8 @@ from vtlab.report.words.load_limit import limited_by_load
 
 #: Resources that requests wait for in a queue.
 _POOLS = ("db-pool", "client-pool", "executor")
+#: Finding that the limits of a pair tell, too.
+_OVERTAKING = "unfair-pool"
 _FULL_TAIL = Key(criterion="tail", load="full")
 
 
@@ -32,7 +34,9 @@ def sentence(analysis: Analysis) -> str | None:
         return f"{loser}: {bottlenecks.failures(verdict.variants[loser])}"
     text = _sentence(pair, _limits(pair))
     shown = measured_finding(analysis)
-    return f"{text}. {shown.title}" if shown and decision.rule != 4 else text
+    if shown is None or decision.rule == 4 or (shown.id == _OVERTAKING and _overtaking(pair)):
+        return text
+    return f"{text}. {shown.title}"
 
 
 def _sentence(pair: Pair, limits: str) -> str:
