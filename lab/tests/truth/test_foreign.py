@@ -130,9 +130,9 @@ def test_one_command_measures_a_foreign_service_by_a_users_script(tmp_path: Path
     few = ("--env", "SERVER_JETTY_THREADS_MAX=13", "--users", "29", "--blocks", "1")
     (root := tmp_path / "results").mkdir()
     tried = foreign.tried(root, KIOSK, "--k6", str(script), *few)
-    (comparison,) = (c for c in tried.verdict["comparisons"] if c["metric"] == "throughput")
+    (capacity,) = (o for o in tried.verdict["outcomes"] if o["key"]["criterion"] == "capacity")
     # Jetty keeps two of its threads for itself.
-    assert comparison["ratio"] == pytest.approx(29 / 11, rel=0.1), tried.text
+    assert capacity["ratio"] == pytest.approx(29 / 11, rel=0.1), tried.text
     assert tried.bottleneck(PLATFORM)["resource"] == "jetty-threads", tried.text
 
 
@@ -143,7 +143,7 @@ def test_one_command_searches_the_load_of_a_foreign_service(tmp_path: Path) -> N
     curve = store.read(tried.folder).manifest.curve
     assert curve
     assert curve.chosen > 11
-    (comparison,) = (c for c in tried.verdict["comparisons"] if c["metric"] == "throughput")
-    assert comparison["ratio"] == pytest.approx(11 / 7, rel=0.1), tried.text
+    (capacity,) = (o for o in tried.verdict["outcomes"] if o["key"]["criterion"] == "capacity")
+    assert capacity["ratio"] == pytest.approx(11 / 7, rel=0.1), tried.text
     assert tried.bottleneck(PLATFORM)["resource"] == "tomcat-threads", tried.text
     assert tried.bottleneck(VIRTUAL)["resource"].startswith("Semaphore at OrderController:"), tried.text

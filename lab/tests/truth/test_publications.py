@@ -129,7 +129,7 @@ def test_an_experiment_has_the_shape_of_its_publication(name: str, tmp_path: Pat
         probes = [t.probe for block in analysis.accepted for t in block.trials if t.variant == variant and t.probe]
         assert probes
         assert all(least <= probe.over_second / probe.sent <= most for probe in probes), (variant, probes)
-    ratios = {c.of: c.ratio for c in analysis.verdict.comparisons if c.metric == "throughput"}
+    ratios = {o.of: o.ratio for o in analysis.verdict.outcomes if o.key.criterion == "capacity"}
     measured: dict[str, tuple[Bottleneck, Direction]] = {
         variant: (summary.bottleneck, direction(ratios[variant]) if variant in ratios else "first")
         for variant, summary in analysis.verdict.variants.items()

@@ -9,19 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.support import recorded, short_lab
+from tests.support import short_lab
 from tests.support.lab_call import only, vtlab
 from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
-from tests.support.short_lab import SHORT, Jvms, Lab, ShortBlock, windows
-from tests.support.stalls import undisturbed
+from tests.support.short_lab import Jvms, Lab, windows
+from tests.support.short_runs import analysed, judged, outcome
 from vtlab.analysis import verdict
-from vtlab.analysis.validity import checks, failing, steady_state
-from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block
-from vtlab.model.run import Analysis, Run
-from vtlab.planning import trial_order
-from vtlab.report.words.headline import headline
+from vtlab.analysis.validity import failing
+from vtlab.model.run import Analysis
+from vtlab.report.words.verdict_lines import verdict_lines
 from vtlab.runs import store
 
 __all__ = ["planted_service"]
@@ -51,68 +48,36 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield made
 
 
-def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis:
-    """A run of so many blocks, all of the same JVMs, the first with single-user phases. As in a run, what the checks
-    reject is measured again; so is what was not yet warm after so short a warm-up."""
-
-    def against(measured: Block) -> list[str]:
-        unsteady = [failure.reason for failure in failing.failures(measured, planned)]
-        return checks.reasons(measured, planned) + unsteady
-
-    def block(number: int) -> Block:
-        order = trial_order.order(planned.variants, 1, number, 1)
-        # The first one begins with cold JVMs.
-        single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
-
-        wanted = ShortBlock(jvms, planned, order, single=single, trial_load_cycles=cycles)
-
-        def measure(attempt: int) -> Block:
-            return lab.measured(wanted, number, attempt)
-
-        def counts(measured: Block) -> None:
-            assert against(measured) == []
-
-        return undisturbed(measure, counts, against)
-
-    return judged(planned, [block(number) for number in range(1, blocks + 1)])
-
-
-def judged(planned: Experiment, blocks: list[Block]) -> Analysis:
-    """The analysis of a run of these blocks."""
-    (analysis,) = verdict.analyse_all([Run(recorded.manifest(planned, blocks=len(blocks)), planned, blocks, {})])
-    return analysis
-
-
 def bottlenecks(analysis: Analysis) -> dict[str, str]:
     return {variant: result.bottleneck.resource for variant, result in analysis.verdict.variants.items()}
 
 
 def test_a_ratio_that_the_load_limits_is_a_lower_bound(lab: Lab) -> None:
-    """Where the load limits the better variant, the ratio is at least what was measured, and the headline says so."""
+    """Where the load limits the better variant, the ratio is at least what was measured, and the verdict says so."""
     load = windows(97, {"platform": 43 / 0.7, "virtual": 97 / 0.7}, warmup_cycles=0, warmup_load="2100ms")
     planned = THREADS.experiment(None, requests=[{"path": "/thread", "query": {"duration": "700ms"}}], **load)
     analysis = analysed(lab, THREADS, planned, 2)
-    primary = analysis.verdict.primary_comparison
-    assert (primary.verdict, primary.is_lower_bound) == ("faster", True)
-    assert primary.ratio == pytest.approx(97 / 43, rel=0.05)
+    capacity = outcome(analysis, "capacity")
+    assert (capacity.judgement, capacity.is_lower_bound) == ("better", True)
+    assert capacity.ratio == pytest.approx(97 / 43, rel=0.05)
     assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
-    line = headline(analysis)
-    assert re.fullmatch(r"Virtual threads: throughput 2\.\d\d× \([\d.–]+\); the 97 users ran out first", line), line
-    metrics = {comparison.metric for comparison in analysis.verdict.comparisons}
-    assert metrics == {"throughput"}, "neither CPU nor memory compares at different throughput, no latency under closed"
+    line = verdict_lines(analysis).verdict
+    serves = r"virtual serves 2\.\d+ times as much at 97 users \([\d.–]+\); the 97 users ran out first"
+    assert re.search(serves, line), line
+    assert outcome(analysis, "memory").judgement is None, "at different throughput memory does not compare"
 
 
 def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None:
-    """Where the load limits both variants, they are the same at this load only, and the headline says which load would
+    """Where the load limits both variants, they are the same at this load only, and the report says which load would
     tell them apart."""
     load = windows(11, dict.fromkeys(VARIANTS, 11 / 0.43), 6.0, warmup_cycles=0, warmup_load="2150ms")
     planned = THREADS.experiment(None, requests=[{"path": "/thread", "query": {"duration": "430ms"}}], **load)
     analysis = analysed(lab, THREADS, planned, 3)
-    primary = analysis.verdict.primary_comparison
-    assert (primary.verdict, primary.is_lower_bound) == ("equivalent", False)
+    assert outcome(analysis, "capacity").judgement == "same"
     assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
-    same = "; the load limits both; neither is near another limit: platform's Tomcat threads would limit it from about"
-    assert headline(analysis).endswith(tuple(f"{same} {users} users" for users in (42, 43, 44)))
+    same = "the load limits both; neither is near another limit: platform's Tomcat threads would limit it from about"
+    why = (verdict_lines(analysis).why or "").lower()
+    assert why.startswith(tuple(f"{same} {users} users".lower() for users in (42, 43, 44))), why
 
 
 def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
@@ -120,23 +85,23 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     given and its latency is not."""
     served, rate = 43 / 0.2, 226
     planned = THREADS.experiment(
-        "",
+        None,
         requests=[{"path": "/thread", "query": {"duration": "200ms"}}],
         load={"typical": {"rate": rate, "users": 800}},
         max_response="3s",
-        primary="latency_p99",
         windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "1s", "measure": "25s"},
     )
     analysis = analysed(lab, THREADS, planned, 2)
-    primary = analysis.verdict.primary_comparison
+    tail = outcome(analysis, "tail")
     platform, virtual = (analysis.verdict.variants[name] for name in VARIANTS)
-    assert (primary.verdict, primary.ratio, primary.overloaded) == ("faster", None, ["platform"])
+    assert (tail.judgement, tail.ratio, platform.overloaded_blocks) == ("better", None, 2)
     assert platform.growth == pytest.approx(rate - served, rel=0.5)
     assert set(platform.latency.values()) == {None}
     assert virtual.growth is None
     assert virtual.latency["p99"] == pytest.approx(0.2, rel=0.25)
     assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
-    assert headline(analysis).startswith("Platform threads are overloaded: the queue grows by ")
+    line = verdict_lines(analysis).verdict
+    assert line.startswith("Turn on spring.threads.virtual.enabled: platform is overloaded at 226/s"), line
 
 
 def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: dict[str, Any], tmp_path: Path) -> None:
@@ -154,20 +119,22 @@ def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: 
     done = vtlab("run", file, "--blocks", "3", "--max-rejected", "9", "--results", root)
     assert done.returncode == 0, done.stdout + done.stderr
     (analysis,) = verdict.analyse_all([store.read(only(root))])
-    primary = analysis.verdict.primary_comparison
-    assert (primary.verdict, primary.fails, primary.ratio) == ("fails", ["virtual"], None)
+    capacity = outcome(analysis, "capacity")
+    assert (capacity.judgement, capacity.fails, capacity.ratio) == ("fails", ["virtual"], None)
     assert analysis.verdict.variants["platform"].throughput == pytest.approx(13 / 0.5, rel=0.1)
     assert bottlenecks(analysis)["platform"] == "tomcat-threads"
-    line = headline(analysis)
+    (decision,) = analysis.verdict.decisions
+    assert (decision.advice, decision.rule, decision.loser) == ("leave it off", 1, "virtual")
+    line = verdict_lines(analysis).verdict
     fails = "virtual fails under this load: out of heap memory (61m) in 3 of 3 blocks (29–100 % of starts)"
-    assert line.startswith(f"{fails}; platform, 0 of 3, serves 2"), line
+    assert line.startswith(f"Leave spring.threads.virtual.enabled off: {fails}"), line
 
 
 def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> None:
     """Time-outs of a pool that are answered as errors fail both variants, or are printed with their share where
     max_errors allows them."""
     planned = IMPATIENT.experiment(
-        "",
+        None,
         requests=[{"path": "/stress/sleep", "query": {"duration": "200ms"}}],
         load={"full": {"users": 17}},
         windows={"warmup_cycles": 0, "warmup_load": "3s", "measure": "8s"},

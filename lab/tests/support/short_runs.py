@@ -1,0 +1,94 @@
+"""Runs of planted cases: a few short blocks, all of the same JVMs, and the verdict that follows from them."""
+
+from __future__ import annotations
+
+from tests.support import recorded
+from tests.support.short_lab import SHORT, Jvms, Lab, ShortBlock
+from tests.support.stalls import least_disturbed, undisturbed
+from vtlab.analysis import verdict
+from vtlab.analysis.criteria.conclusions import Conclusions, judge
+from vtlab.analysis.criteria.judged import Judged
+from vtlab.analysis.criteria.levels import levels_at
+from vtlab.analysis.validity import checks, failing, steady_state
+from vtlab.analysis.variant_results import variant_result
+from vtlab.model.experiment import Experiment
+from vtlab.model.outcome import Key, Outcome
+from vtlab.model.records import Block
+from vtlab.model.run import Analysis, Run
+from vtlab.planning import percentiles, trial_order
+
+
+def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis:
+    """Analyses a run of so many blocks, the first with single-user phases. As in a run, what the checks reject is
+    measured again; so is what was not yet warm after so short a warm-up."""
+    return judged(planned, measured(lab, jvms, planned, blocks))
+
+
+def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> list[Block]:
+    """Measures so many blocks."""
+
+    def against(measured: Block) -> list[str]:
+        unsteady = [failure.reason for failure in failing.failures(measured, planned)]
+        return checks.reasons(measured, planned) + unsteady
+
+    def block(number: int) -> Block:
+        order = trial_order.order(planned.variants, 1, number, 1)
+        # The first one begins with cold JVMs.
+        single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
+
+        wanted = ShortBlock(jvms, planned, order, single=single, trial_load_cycles=cycles)
+
+        def measure(attempt: int) -> Block:
+            return lab.measured(wanted, number, attempt)
+
+        def counts(measured: Block) -> None:
+            assert against(measured) == []
+
+        return undisturbed(measure, counts, against)
+
+    return [block(number) for number in range(1, blocks + 1)]
+
+
+def concluded(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> tuple[Conclusions, list[Block]]:
+    """Judges so many blocks without cycles under the load of the trials, whose requests take seconds: as a run they
+    would not be warm enough. Returns the blocks, too."""
+
+    def block(number: int) -> Block:
+        wanted = ShortBlock(jvms, planned, trial_order.order(planned.variants, 1, number, 1), single=None)
+
+        def measure(attempt: int) -> Block:
+            return lab.measured(wanted, number, attempt)
+
+        return least_disturbed(measure, lambda block: lab.disturbances(block, planned))
+
+    made = [block(number) for number in range(1, blocks + 1)]
+    run = _run(planned, made)
+    results = {variant: variant_result(planned, made, variant) for variant in planned.variants}
+    return judge(Judged(planned, run.manifest, made, levels_at(run, blocks)), results), made
+
+
+def judged(planned: Experiment, blocks: list[Block]) -> Analysis:
+    """Analyses a run of these blocks, whose number was fixed."""
+    (analysis,) = verdict.analyse_all([_run(planned, blocks)])
+    return analysis
+
+
+def _run(planned: Experiment, blocks: list[Block]) -> Run:
+    shown = percentiles.of_loads(planned, blocks[0], None)
+    manifest = recorded.manifest(planned, blocks=len(blocks), percentiles=shown, rule=None, typical=None)
+    return Run(manifest, planned, blocks, {})
+
+
+def outcome(analysis: Analysis, name: str) -> Outcome:
+    """Returns an outcome of the run's only pair by its name, as of assertions: ``tail.full``."""
+    return next(o for o in analysis.verdict.outcomes if str(o.key) == name)
+
+
+def judgements(analysis: Analysis) -> dict[str, str | None]:
+    """Returns what each criterion of the run's only pair is judged, by its name."""
+    return {str(o.key): o.judgement for o in analysis.verdict.outcomes}
+
+
+def names(keys: list[Key]) -> list[str]:
+    """Returns criteria by their names."""
+    return [str(key) for key in keys]
