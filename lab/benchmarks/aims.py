@@ -61,9 +61,9 @@ class Row:
 
 
 def verdicts(calls: Sequence[Call]) -> str:
-    """Writes the seconds of a call, median, and how many of its verdicts are settled."""
+    """Writes the seconds of a call, median, and how many of its runs have a decision."""
     analyses = [analysis for call in calls for analysis in call.analyses]
-    settled = sum(a.verdict.primary_comparison.verdict not in (None, "inconclusive") for a in analyses)
+    settled = sum(all(d.advice != "no decision" for d in a.verdict.decisions) for a in analyses)
     blocks = ", ".join(f"{a.run.name} {a.verdict.n}" for a in analyses)
     return f"{_seconds([c.seconds for c in calls])}; {settled} of {len(analyses)} settled (blocks: {blocks})"
 
@@ -74,8 +74,9 @@ def minutes(calls: Sequence[Call]) -> str:
 
 
 def spread(calls: Sequence[Call]) -> str:
-    """Writes the per-block standard deviation of the log ratio, with its 95 % interval."""
-    ratios = [ratio for call in calls for a in call.analyses for ratio in a.verdict.primary_comparison.log_ratios]
+    """Writes the per-block standard deviation of the log ratio of the throughputs, with its 95 % interval."""
+    outcomes = [o for call in calls for a in call.analyses for o in a.verdict.outcomes if str(o.key) == "capacity"]
+    ratios = [ratio for outcome in outcomes for ratio in outcome.log_ratios]
     sd = paired.spread(ratios)
     if sd.sd is None or sd.low is None or sd.high is None:
         return "unknown: two blocks are needed"

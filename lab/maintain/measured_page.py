@@ -23,9 +23,7 @@ from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
-from vtlab.report.parts import ratios
-from vtlab.report.words import block_counts, bottlenecks, figures, labels
-from vtlab.report.words.headline import label
+from vtlab.report.words import advice, block_counts, bottlenecks, figures, labels, outcome_rows
 from vtlab.runs.report import analyse_runs, describe_noise
 
 DATA = "docs/measured.json"
@@ -39,8 +37,32 @@ Each command has the names of its version of vtlab.
 The [glossary](reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look."""
 
 
+class Judged(BaseModel):
+    """The outcome of a criterion, as a report prints it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    criterion: str
+    load: str
+    base_value: str
+    value: str
+    change: str
+    judgement: str
+
+
+class Pair(BaseModel):
+    """Two variants, ``of`` beside ``over``: the decision in a sentence, and the outcomes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str
+    over: str
+    decision: str
+    outcomes: list[Judged]
+
+
 class Compared(BaseModel):
-    """A comparison of two variants, as a report prints it."""
+    """A comparison of two variants, as reports of versions before 0.3 printed it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,7 +89,9 @@ class Measured(BaseModel):
     commit: str
     blocks: int
     rejected: int
-    comparisons: list[Compared]
+    pairs: list[Pair] = []
+    #: Of a run of a version before 0.3.
+    comparisons: list[Compared] = []
     variants: dict[str, tuple[str, str]]
     #: Of a variant that is compared with itself: by how much blocks differ.
     noise: str = ""
@@ -84,7 +108,6 @@ def from_analysis(analysis: Analysis) -> Measured:
     if not v.valid:
         why = block_counts.why_invalid(analysis)
         raise BadInput(f"{analysis.run.name}: {why}", "measure it again, or vtlab resume it")
-    pairs = [(pair, pair.verdict.primary_comparison) for pair in verdict.split_by_comparison(analysis)]
     names = v.variants
     return Measured(
         experiment=v.experiment,
@@ -97,19 +120,30 @@ def from_analysis(analysis: Analysis) -> Measured:
         commit=manifest.commit[:7],
         blocks=v.n,
         rejected=len(v.rejected),
-        comparisons=[
-            Compared(
-                of=c.of,
-                over=c.over,
-                metric=labels.metric(c.metric),
-                ratio=ratios.ratio_cell(c),
-                interval=figures.interval(c.low, c.high),
-                verdict=label(pair),
-            )
-            for pair, c in pairs
-        ],
+        pairs=[_pair(of_pair) for of_pair in verdict.split_by_comparison(analysis)],
         variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
         noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
+    )
+
+
+def _pair(analysis: Analysis) -> Pair:
+    """Collects the decision and the outcomes of a run's analysis of one pair."""
+    over, of = analysis.run.experiment.variants
+    return Pair(
+        of=of,
+        over=over,
+        decision=advice.sentence(analysis),
+        outcomes=[
+            Judged(
+                criterion=row.criterion,
+                load=row.load,
+                base_value=f"{row.base_value} {row.unit}".strip(),
+                value=f"{row.value} {row.unit}".strip(),
+                change=row.change,
+                judgement=f"{row.symbol} {row.judgement}",
+            )
+            for row in outcome_rows.rows(analysis)
+        ],
     )
 
 
@@ -169,10 +203,17 @@ def _section(run: Measured) -> str:
         f"## {run.experiment}{', a variant with itself' if run.noise else ''}, {run.limits}, {run.target}",
         "\n".join(f"- {fact}" for fact in facts if fact),
         table(("variant", "throughput", "what limits it"), variants),
-        table(("comparison", "ratio", "95 % interval", "verdict"), compared),
+        *(part for pair in run.pairs for part in _pair_parts(pair)),
+        table(("comparison", "ratio", "95 % interval", "verdict"), compared) if compared else "",
         run.noise,
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _pair_parts(pair: Pair) -> tuple[str, str]:
+    rows = [(o.criterion, o.load, o.base_value, o.value, o.change, o.judgement) for o in pair.outcomes]
+    heads = ("criterion", "load", code(pair.over), code(pair.of), "change (95 %)", f"{code(pair.of)} is")
+    return f"{pair.decision}.", table(heads, rows)
 
 
 def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import aims
 from benchmarks.aims import Call
 from tests.support import recorded
+from vtlab.analysis.statistics import paired
 from vtlab.errors import LabError
 from vtlab.runs import store
 
@@ -33,7 +34,8 @@ def test_what_rows_show_comes_from_the_results(folder: Path) -> None:
     assert aims.block(calls[:1]) == "50 s (of 60, 50, 40)"
     (analysis,) = calls[0].analyses
     sd = aims.spread(calls[:1])
-    assert sd.startswith(f"{analysis.verdict.comparisons[0].sd:.2%}, 95 % interval ")
+    capacity, *_ = analysis.verdict.outcomes
+    assert sd.startswith(f"{paired.spread(capacity.log_ratios).sd:.2%}, 95 % interval ")
     assert sd.endswith("(blocks: 3)")
     shares = {name: result.fidelity for name, result in analysis.verdict.variants.items()}
     assert all(f"{name} {share:.4f}" in aims.over_law(calls[:1]) for name, share in shares.items() if share)

@@ -25,10 +25,28 @@ def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) ->
         "- vtlab 0.2.0 (0b661c8)",
         "- n = 3 blocks\n",
         "| `platform` | 48.8/s | limited by its 10 database connections",
-        "| throughput, `virtual` over `platform` | 0.991× | 0.979× to 1.003× | = equivalent |",
+        "spring.threads.virtual.enabled makes no difference at 24 users.\n",
+        "| criterion | load | `platform` | `virtual` | change (95 %) | `virtual` is |",
+        "| capacity | 24 users | 48.8 req/s | 48.4 req/s | −0.9 % (",
     ):
         assert part in page
     assert page == measured_page.text(measured_page.read(tmp_path)), "the page is made of the file alone"
+
+
+def test_a_run_of_a_version_before_outcomes_keeps_its_table() -> None:
+    old = {
+        "of": "virtual",
+        "over": "platform",
+        "metric": "throughput",
+        "ratio": "2×",
+        "interval": "",
+        "verdict": "faster",
+    }
+    run = measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3)))
+    before = run.model_copy(update={"pairs": [], "comparisons": [measured_page.Compared(**old)]})
+    page = measured_page.text([before])
+    assert "| throughput, `virtual` over `platform` | 2× |" in page
+    assert "| criterion |" not in page
 
 
 def test_a_newer_run_replaces_the_one_of_its_experiment_limits_and_target() -> None:
