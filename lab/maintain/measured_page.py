@@ -23,7 +23,7 @@ from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
-from vtlab.report.parts import ratios
+from vtlab.model.verdict import Comparison
 from vtlab.report.words import block_counts, bottlenecks, figures, labels
 from vtlab.report.words.headline import label
 from vtlab.runs.report import analyse_runs, describe_noise
@@ -102,7 +102,7 @@ def from_analysis(analysis: Analysis) -> Measured:
                 of=c.of,
                 over=c.over,
                 metric=labels.metric(c.metric),
-                ratio=ratios.ratio_cell(c),
+                ratio=_ratio(c),
                 interval=figures.interval(c.low, c.high),
                 verdict=label(pair),
             )
@@ -111,6 +111,12 @@ def from_analysis(analysis: Analysis) -> Measured:
         variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
         noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
     )
+
+
+def _ratio(c: Comparison) -> str:
+    bounded = c.ratio is not None and c.is_lower_bound
+    sign = ("≥ " if (c.ratio or 0) > 1 else "≤ ") if bounded else ""
+    return sign + figures.ratio(c.ratio)
 
 
 def shown_command(manifest: Manifest) -> str:
