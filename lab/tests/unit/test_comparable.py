@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support import recorded
 from vtlab.analysis import comparable
 from vtlab.model.records import Diagnosis, Failure, Place
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, markdown
-from vtlab.report.parts import performance, ratios, resource_use
-from vtlab.report.parts.part import Table
+from vtlab.report.parts import performance, resource_use
 
 CLOSED = recorded.analysed(recorded.run(blocks=3))
 EQUAL = recorded.analysed(recorded.run("pool", blocks=3))
@@ -19,10 +16,6 @@ OPEN = recorded.analysed(recorded.under_open_load(recorded.run(blocks=3)))
 
 def metrics(a: Analysis) -> list[str]:
     return [c.metric for c in a.verdict.comparisons]
-
-
-def row(table: Table, name: str) -> dict[str, str]:
-    return next(dict(zip(table.head, cells, strict=True)) for cells in table.rows if cells[0] == name)
 
 
 def test_cpu_and_memory_compare_at_equal_throughput_only() -> None:
@@ -47,37 +40,6 @@ def test_the_latency_of_an_overloaded_variant_has_no_ratio() -> None:
     assert [c.metric for c in kept if c.metric.startswith("latency")] == ["latency_p99"], "the primary one, judged"
 
 
-def test_without_a_ratio_both_values_stand_in_the_table() -> None:
-    table = ratios.metric_table(CLOSED)
-    assert table.head == ["metric", "platform", "virtual", "ratio", "95 % interval", "better", "verdict"]
-    cpu = row(table, "CPU per request")
-    assert (cpu["platform"], cpu["virtual"], cpu["ratio"], cpu["better"]) == ("2.56 ms", "2.56 ms", "–", "")
-    assert row(table, "service time")["ratio"] == row(table, "queue time")["ratio"] == "–"
-    assert row(table, "latency p50")["ratio"] == "–"
-    assert row(ratios.metric_table(EQUAL), "CPU per request")["ratio"].endswith("×")
-    assert row(ratios.metric_table(OPEN), "latency p99")["verdict"] == "faster"
-
-
-def test_a_lower_bound_is_one_in_the_tables_too() -> None:
-    def cell(ratio: float, is_lower_bound: bool) -> str:
-        comparison = {"ratio": ratio, "is_lower_bound": is_lower_bound}
-        return ratios.ratio_cell(recorded.changed(CLOSED, comparison).verdict.comparisons[0])
-
-    assert (cell(5.0, True), cell(0.2, True), cell(5.0, False)) == ("≥ 5.00×", "≤ 0.200×", "5.00×")
-
-
-@pytest.mark.parametrize(
-    ("ratio", "claim"),
-    [(5.0, "a ratio above 1.05"), (0.5, "a ratio below 1/1.05"), (1.01, "a difference below 5 %")],
-)
-def test_the_p_values_say_of_which_claim_they_are(ratio: float, claim: str) -> None:
-    a = recorded.changed(CLOSED, {"ratio": ratio, "p_t": 0.012, "p_holm": 0.024, "p_sign_flip": 0.125})
-    assert (
-        f"Its one-sided p for {claim}: paired t 0.012, after Holm 0.024, sign flip 0.125."
-        " Holm corrects for the number of comparisons in this report."
-    ) in ratios.metric_table(a).caption
-
-
 def test_users_without_an_answer_stand_in_place_of_a_short_mean() -> None:
     starved = recorded.changed(CLOSED, platform={"missing_users": 11.4})
     platform, virtual = performance.latency_table(starved).rows
@@ -96,7 +58,6 @@ def test_an_overloaded_variant_shows_no_latency_anywhere() -> None:
     platform, virtual = performance.latency_table(grown).rows
     assert (platform[1:7], platform[-1]) == (["–"] * 6, "the queue grows by 95 requests per second")
     assert virtual[1] != "–"
-    assert row(ratios.metric_table(grown), "latency p50")["platform"] == "overloaded"
     by_title = {panel.title: panel.chart for panel in performance.performance_panels(grown)}
     assert "platform:" not in by_title["Latency p99"]
     assert "platform p50" not in by_title["Latency by percentile"]

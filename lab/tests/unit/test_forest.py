@@ -103,3 +103,19 @@ def test_the_picture_has_every_criterion_with_both_values_and_a_word() -> None:
     ]
     assert all(row.base_value and row.value for row in drawn.rows)
     assert drawn.rows[4].change == "2.31× (2.08–2.54)"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "is_lower_bound", "text"), [(5.0, True, "≥ 5.00×"), (0.2, True, "≤ 0.200×"), (5.0, False, "5.00×")]
+)
+def test_a_lower_bound_is_one_in_the_table_of_intervals_too(ratio: float, is_lower_bound: bool, text: str) -> None:
+    table = outcomes.interval_table(concluded(outcome("capacity", ratio, is_lower_bound=is_lower_bound)))
+    assert table.rows[0][:2] == ["capacity at 20 users", text]
+
+
+def test_a_criterion_without_ratio_is_in_no_table_of_intervals() -> None:
+    nothing = {"judgement": None, "ratio": None, "low": None, "high": None, "reason": "it was not measured"}
+    analysis = concluded(outcome("memory").model_copy(update=nothing))
+    names = [row[0] for row in outcomes.interval_table(analysis).rows]
+    assert "memory" not in names
+    assert "tail (p95) at 29.3/s" in names

@@ -23,10 +23,9 @@ from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import RunEnd
 from vtlab.report.pages import markdown
-from vtlab.report.parts import ratios
-from vtlab.report.words import block_counts, decision, explanation, hints
-from vtlab.report.words.explanation import comparison_sentence
-from vtlab.report.words.headline import headline
+from vtlab.report.words import block_counts
+from vtlab.report.words.notes import notes
+from vtlab.report.words.verdict_lines import verdict_lines
 
 RUNS = 10_000
 RULE = stopping_rule.sequential_rule(1, simulated_runs.PRECISION)
@@ -151,10 +150,7 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
     assert c.low is not None
     assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.5 %"
     assert (c.verdict, c.p_holm) == ("faster", None)
-    assert headline(a).startswith("Virtual threads: throughput 5.00× (4.72–5.30)")
-    assert comparison_sentence(a) == "95 % interval over 3 blocks; differences up to 5 % are too small to matter."
-    assert hints.quick_look(a) is block_counts.why_invalid(a) is hints.hint(a) is None
-    assert "After 3 blocks, a p of at most 0.5 % settles it" in ratios.metric_table(a).caption
+    assert block_counts.why_invalid(a) is None
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 
@@ -199,8 +195,8 @@ def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     assert d.chance is not None
     assert d.chance < stopping_rule.FUTILE
     assert a.verdict.comparisons[0].verdict == "inconclusive"
-    assert str(hints.hint(a)).startswith("Stopped early: even 12 blocks would settle it with a probability below")
-    assert decision.decide(a).text == "No decision: no clear difference at 20 users."
+    why = "Stopped early: even 12 blocks would settle it with a probability below "
+    assert str(verdict_lines(a).why).startswith(why)
 
 
 def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
@@ -210,7 +206,7 @@ def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
 def test_the_last_look_ends_a_run() -> None:
     a = of_logs(*(0.085 + x for x in (0.05, -0.05) * 6))
     assert (decided(a).ended, a.verdict.n) == ("last look", 12)
-    assert str(hints.hint(a)).startswith("Not settled after 12 blocks, the maximum of a run. A new run of ")
+    assert verdict_lines(a).why == "Not settled after 12 blocks, the maximum of a run"
 
 
 #: Four blocks that settle nothing, and leave a chance.
@@ -225,7 +221,7 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
     a = of_logs(*OPEN, rule=stopping_rule.sequential_rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
-        assert str(hints.hint(a)).startswith("Stopped: too little time left for another block (--max-time). ")
+        assert verdict_lines(a).why == "Stopped: too little time left for another block (--max-time)"
 
 
 def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
@@ -254,18 +250,14 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
     )
     assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
     assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --max-time allows"
-    assert decision.decide(a).text == "No decision: one block gives no interval."
-    assert headline(a).endswith(" in a single block")
-    assert str(hints.hint(a)).startswith(
-        "Stopped: too little time left for another block (--max-time). Two blocks take about "
-    )
+    assert verdict_lines(a).why == "Stopped: too little time left for another block (--max-time)"
 
 
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
     rule = stopping_rule.sequential_rule(1, within=80.0)
     a = recorded.analysed(with_looks(recorded.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
-    assert decision.decide(a).text == "No decision: a variant was not warm in the only block."
-    assert str(hints.hint(a)).startswith("More warm-up cycles may help")
+    assert verdict_lines(a).verdict.startswith("No decision: ")
+    assert str(verdict_lines(a).next).startswith("More warm-up cycles may help")
 
 
 @pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
@@ -280,9 +272,9 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
             "Not valid: 0 blocks count, too little time is left for another (--max-time), 1 rejected. Do not base a"
             " decision on this run."
         )
-        text = decision.decide(a).text
+        text = verdict_lines(a).verdict
         assert text.startswith("No decision: the only block was rejected (")
-        assert text.endswith("), and too little time was left for another.")
+        assert text.endswith("), and too little time was left for another")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
 
 
@@ -299,9 +291,8 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
     rule = stopping_rule.sequential_rule(1, precision=0.01, within=40.0)
     a = of_logs(1.60, 1.62, rule=rule, seconds=20.0)
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
-    wide = "The interval is wider than the target of ±1 %: too little time was left for another block (--max-time)."
-    assert wide in explanation.sentences(a)
-    assert hints.hint(a) is None
+    why = "too little time was left for another block (--max-time)"
+    assert f"The interval of capacity is wider than the target of ±1 %: {why}." in notes(a)
 
 
 # --- failing and overload ----------------------------------------------------
@@ -331,7 +322,7 @@ def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> N
     both = overloaded(overloaded(run, {1, 2, 3, 4}, "platform"), {1, 2, 3, 4}, "virtual")
     neither = recorded.analysed(with_looks(both))
     assert (decided(neither).ended, neither.verdict.n) == ("futile", 4)
-    assert hints.hint(neither) == "Lower the rate until one of the two keeps up."
+    assert str(verdict_lines(neither).next).startswith("Lower the rate")
 
 
 def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:

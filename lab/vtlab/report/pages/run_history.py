@@ -111,15 +111,14 @@ def outcome_panel(entries: Sequence[Entry], key: Key) -> Panel | None:
 
 def _table(line: Line) -> Table:
     names, keys = labels.variant_names(line.entries[-1].analysis), _keys(line)
-    head = ["measured", "decision", *map(_column, keys), "blocks", f"bottlenecks: {', '.join(names)}", "report"]
+    head = ["measured", "decision", *map(_column, keys), "blocks", f"bottlenecks: {', '.join(names)}"]
     rows = [
         [
-            _measured(entry),
+            _link(entry),
             _decision(entry),
             *(_cell(_row(entry, key)) for key in keys),
             str(entry.analysis.verdict.n),
             _bottlenecks(entry, names),
-            _link(entry),
         ]
         for entry in reversed(line.entries)
     ]
@@ -153,8 +152,10 @@ def _bottlenecks(entry: Entry, names: Sequence[str]) -> str:
 
 
 def _link(entry: Entry) -> Markup:
-    name = entry.analysis.run.manifest.run_id
-    return svg.element("a", "report", href=f"{quote(entry.folder)}/report.html", aria_label=f"report of {name}")
+    """Links the time of a run to its report."""
+    measured, name = _measured(entry), entry.analysis.run.manifest.run_id
+    href = f"{quote(entry.folder)}/report.html"
+    return svg.element("a", measured, href=href, aria_label=f"{measured}: report of {name}")
 
 
 def _measured(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Advice about a verdict that is not clear, and how long it takes to follow."""
+"""Why a run ended undecided, whether it was a quick look, and how long blocks take."""
 
 from __future__ import annotations
 
@@ -6,44 +6,10 @@ import math
 import statistics
 
 from vtlab.model.blocks import FULL_RUN
-from vtlab.model.records import Block, is_cold
+from vtlab.model.records import Block
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.model.verdict import Comparison, RunEnd
-
-
-def hint(analysis: Analysis) -> str | None:
-    """Says what to do about an inconclusive verdict, and how long that takes, or about a variant that was not warm;
-    None for any other verdict."""
-    v, c = analysis.verdict, analysis.verdict.primary_comparison
-    longer = "More warm-up cycles may help: raise windows.max_cycles."
-    cold = any(is_cold(v.variants[variant].failures) for variant in (c.of, c.over))
-    if c.verdict != "inconclusive":
-        return longer if c.verdict == "fails" and cold else None
-    if not v.valid:
-        return "The report says why blocks were rejected." if v.rejected else "vtlab resume measures missing blocks."
-    if len(c.overloaded) > 1:
-        return "Lower the rate until one of the two keeps up."
-    if cold:
-        return longer
-    if any(v.variants[variant].failed_blocks for variant in (c.of, c.over)):
-        return "Measure more blocks: a variant fails if it failed in at least two of them and in more than half."
-    if v.n < 2:
-        return _after_one_block(analysis)
-    if c.overloaded:
-        return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
-    why = ending(v.end)
-    return f"{why} {_settling(analysis, c)}" if why else _settling(analysis, c)
-
-
-def _after_one_block(analysis: Analysis) -> str:
-    """Says what to do where there is no interval."""
-    v = analysis.verdict
-    if v.end is None:
-        return "Run at least two blocks, better six."
-    seconds = seconds_of(analysis, 2)
-    takes = f" Two blocks take about {time_in_words(seconds)}." if seconds else ""
-    return f"{ending(v.end)}{takes}"
+from vtlab.model.verdict import RunEnd
 
 
 def ending(end: RunEnd | None) -> str | None:
@@ -61,19 +27,6 @@ def ending(end: RunEnd | None) -> str | None:
 def _below(end: RunEnd) -> str:
     """Rounds the probability that more blocks settle the verdict up to whole percent."""
     return percent(max(0.01, math.ceil(100 * (end.chance or 0.0)) / 100))
-
-
-def _settling(analysis: Analysis, c: Comparison) -> str:
-    """Says how many blocks would settle a verdict, and how long they take; or that they cannot."""
-    v = analysis.verdict
-    if c.blocks_needed is not None:
-        seconds = seconds_of(analysis, c.blocks_needed)
-        takes = f", in about {time_in_words(seconds)}" if seconds else ""
-        return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
-    return (
-        f"Judging by {v.n} blocks, this machine cannot settle it: the difference is too close to the margin of"
-        f" {percent(v.margin)}, or the blocks differ too much."
-    )
 
 
 def quick_look(analysis: Analysis) -> str | None:
