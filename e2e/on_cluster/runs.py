@@ -59,6 +59,13 @@ def verdict(results: Path) -> dict[str, Any]:
     return document
 
 
+def ratio(document: dict[str, Any], criterion: str) -> float:
+    """Ratio of the only pair, of a criterion at one load of a ``verdict.json``."""
+    (outcome,) = (outcome for outcome in document["outcomes"] if outcome["key"]["criterion"] == criterion)
+    found: float = outcome["ratio"]
+    return found
+
+
 def bottlenecks(document: dict[str, Any]) -> dict[str, str]:
     """Variant -> the resource that limits it, of a ``verdict.json``."""
     return {name: variant["bottleneck"]["resource"] for name, variant in document["variants"].items()}

@@ -391,7 +391,7 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     done = runs.vtlab(*runs.measure(short, tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
     document = runs.verdict(lab_call.only(tmp_path / "results"))
-    assert document["comparisons"][0]["ratio"] < 1
+    assert runs.ratio(document, "capacity") < 1
     assert runs.bottlenecks(document) == {"platform-jdk21": "db-pool", "virtual-jdk21": "carriers"}
     assert all(instance["java"].startswith("21.") for instance in document["environment"]["instances"].values())
     (place, *_) = document["variants"]["virtual-jdk21"]["pinned"]

@@ -14,10 +14,11 @@ rules write most metrics as series, too. A rate is per second, a share is betwee
 
 The chart installs the rules as the PrometheusRule `lab-rules`. On one machine `vtlab` starts a Prometheus with
 them. The series of a resource have the label `resource`; on Kubernetes every series has the label `namespace`."""
-_PUBLISHED = """When a run has ended, `vtlab` writes its verdict to the Prometheus that has the samples of the run.
-All of these have the labels `experiment` and `testid` (the run), on Kubernetes also `namespace`. Where a verdict
-has no ratio, or the bottleneck is `unknown`, the value is NaN. Of the primary metric alone a comparison has the
-labels `verdict`, `headline` and `fails`. The label `bound` is `at least` or `at most` where the ratio is a bound."""
+_PUBLISHED = """When a run has ended, `vtlab` writes its decision and outcomes to the Prometheus that has the samples
+of the run. All of these have the labels `experiment` and `testid` (the run), on Kubernetes also `namespace`. An
+outcome has the label `load` where its criterion belongs to one load, `percentile` for `tail`, and `judgement` unless
+there is no outcome. The label `sign` is `≥` or `≤` where the true ratio may be further from 1, and `=` where the two
+are the same. Where there is no ratio, or the bottleneck is `unknown`, the value is NaN."""
 _RESOURCES = """Each resource can be the bottleneck of a variant. Beside them these names are bottlenecks, too:
 `memory`, `database`, `downstream`, a place in the code, and `unknown`."""
 _ALERTS = """Prometheus shows the alerts under `/alerts`, all with `severity: warning`. An Alertmanager gets them as

@@ -31,7 +31,7 @@ from vtlab.host.processes import Identity
 from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
 from vtlab.prometheus.queries import Prometheus
-from vtlab.runs.publish import publish_verdicts
+from vtlab.runs.publish import publish_verdicts, words_of
 from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 
 #: The path that is scraped; every path is answered.
@@ -136,13 +136,13 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
 def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path) -> None:
     """The verdict of a run is written to the Prometheus data that it kept, each series once, dated at the run's end."""
     run = recorded.run(prometheus_port=19_090)
+    analysis = recorded.analysed(run)
     # Prometheus fills it.
     (tmp_path / "prometheus" / "data").mkdir(parents=True)
     output = io.StringIO()
     for _ in range(2):
         # A run that is resumed when nothing is left to measure writes the same again.
-        publish_verdicts([tmp_path], [recorded.analysed(run)], Console(file=output))
-    primary = recorded.analysed(run).verdict.comparisons[0]
+        publish_verdicts([tmp_path], [analysis], Console(file=output))
     ended = run.blocks[-1].trials[-1].drained
     assert output.getvalue() == 2 * f"{link.line(run, ended, os.environ.get(link.GRAFANA))}\n"
     with Running(tmp_path, "prometheus", tmp_path, "--port", str(port := ports.free(1)[0])) as serving:
@@ -150,10 +150,11 @@ def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path
         with PrometheusApi(f"http://{ports.HOST}:{port}") as client:
             series = client.query('{__name__=~".+"}', ended)
             assert {labels["__name__"] for labels, _ in series} == PUBLISHED.keys()
-            assert len(series) == len(list(publish.samples(recorded.analysed(run))))
-            ((labels, ratio),) = client.query('vtlab_comparison_ratio{verdict!=""}', ended)
-            assert ratio == primary.ratio
-            written = next(s for s in publish.samples(recorded.analysed(run)) if "verdict" in s.labels)
+            samples = list(publish.samples(analysis, words_of(analysis)))
+            assert len(series) == len(samples)
+            written = next(s for s in samples if s.name == "vtlab_outcome_info")
+            ((labels, place),) = client.query('vtlab_outcome_info{criterion="capacity"}', ended)
+            assert place == written.value
             assert labels == {"__name__": written.name, **written.labels}, "no label of Prometheus's own"
             assert client.evaluate("1000 * timestamp(vtlab_verdict_blocks)", ended) == ended
             assert client.query("vtlab_verdict_blocks", ended - 1) == []

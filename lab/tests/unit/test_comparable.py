@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import recorded
-from vtlab.analysis import asserts, comparable
-from vtlab.errors import AssertionFailed, BadInput
+from vtlab.analysis import comparable
 from vtlab.model.records import Diagnosis, Failure, Place
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, markdown
@@ -129,20 +128,3 @@ def test_places_where_threads_stood_have_a_table() -> None:
     assert resource_use.place_table(a).rows == [["virtual", "Semaphore at OrderService:42", "lock", "9.5", "95.0 %"]]
     assert "Where threads stood" in html.render([a])
     assert "Where threads stood" in markdown.render([a])
-
-
-@pytest.mark.parametrize(
-    ("metric", "reason"),
-    [("latency_p99", "under closed load it follows from the throughput"), ("service_time", "values do not compare")],
-)
-def test_a_ratio_that_no_run_has_is_refused_before_measuring(metric: str, reason: str) -> None:
-    demand = asserts.parse(f"{metric}(virtual/platform) < 1")
-    with pytest.raises(BadInput, match=reason):
-        asserts.refuse_unknown([demand], [recorded.experiment()])
-
-
-def test_an_assertion_fails_where_the_throughputs_are_not_alike() -> None:
-    demand = asserts.parse("cpu_per_request(virtual/platform) < 1")
-    asserts.refuse_unknown([demand], [recorded.experiment()])
-    with pytest.raises(AssertionFailed, match="there is no ratio, as the throughputs differ by more than the margin"):
-        asserts.check([demand], [CLOSED.verdict])

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, VALUES, panels
-from vtlab.analysis.statistics import paired
 from vtlab.catalogue import published, rules
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import queries as queries_of_runs
 from vtlab.dashboards import substitute
-from vtlab.dashboards.verdict import HOW_SURE
 from vtlab.host import tools
 
 
@@ -197,17 +195,45 @@ def test_a_limit_is_that_of_the_windows() -> None:
         assert "k6_trial_window_start" in promql
 
 
-def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
-    """Three variants are no exception: it is never a guess which end belongs to which ratio."""
-    tables = {panel["title"]: panel for panel in panels("verdict")}
-    sure = tables[HOW_SURE]
-    assert len(sure["targets"]) == 4
-    for target in sure["targets"]:
-        assert re.match(r"max by \(variant, verdict, over, sign\)", target["expr"])
-    text = json.dumps(tables["Verdict"]["targets"])
-    assert "vtlab_comparison_low" not in text
-    assert "vtlab_comparison_high" not in text
-    assert f"up to {100 * paired.MARGIN:g} % are too small to matter" in HOW_SURE
+def test_outcomes_and_decisions_are_told_in_the_words_of_the_report(tmp_path: Path) -> None:
+    """Three variants are no exception. A run that has no verdict says so, and a block by hand, too."""
+    decision, outcomes = (
+        substitute.filled(target["expr"], VALUES, {"__range": "300s", "__rate_interval": "4s"})
+        for title in ("Verdict", "Outcomes")
+        for panel in panels("verdict")
+        if panel["title"] == title
+        for target in panel["targets"]
+    )
+    of_run = 'testid="20261121T212016Z-blocking"'
+    decided = f'{of_run},over="platform",advice="no difference"'
+    row = f'{of_run},criterion="capacity",title="capacity",at="20 users",over="platform",outcome="= same"'
+    series = [
+        {"series": f"vtlab_verdict_blocks{{{of_run}}}", "values": "6"},
+        *(
+            {"series": f'vtlab_decision_info{{{decided},variant="{name}",headline="No difference"}}', "values": "1"}
+            for name in ("virtual", "reactive")
+        ),
+        *(
+            {"series": f'vtlab_outcome_info{{{row},variant="{name}"}}', "values": str(place)}
+            for place, name in enumerate(("virtual", "reactive"), 1)
+        ),
+    ]
+    told = f'{of_run}, headline="No difference"'
+    shown = 'at="20 users", outcome="= same", over="platform", title="capacity"'
+    expected = {
+        decision: {f'{{{told}, variant="virtual"}}': 6.0},
+        outcomes: {f'{{{shown}, variant="virtual"}}': 1.0},
+    }
+    assert_queries(tmp_path, series, expected)
+    for blocks, text in ((1, "One block: no verdict"), (2, "No verdict yet: vtlab writes it when the run has ended")):
+        trials = [
+            {
+                "series": f'k6_trial_window_start{{{of_run},block="{b}",variant="virtual",phase="measure"}}',
+                "values": "1",
+            }
+            for b in range(blocks)
+        ]
+        assert_queries(tmp_path, trials, {decision: {f'{{headline="{text}", {of_run}}}': blocks}})
 
 
 def test_recorded_series_exist() -> None:
@@ -220,7 +246,7 @@ def test_recorded_series_exist() -> None:
 def test_published_series_exist() -> None:
     """vtlab writes each figure of the verdict that a dashboard shows, and a dashboard shows each that vtlab writes."""
     used = set(re.findall(r"\bvtlab_\w+", json.dumps(list(DOCUMENTS.values()))))
-    assert used == PUBLISHED.keys() - {"vtlab_verdict_margin"}
+    assert used == PUBLISHED.keys()
 
 
 def test_variables_are_substituted_as_grafana_does() -> None:

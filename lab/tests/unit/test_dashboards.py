@@ -65,17 +65,6 @@ def test_the_two_dashboards_exist() -> None:
     }
 
 
-def test_a_block_by_hand_is_said_to_have_no_verdict() -> None:
-    (verdict,) = (panel for panel in panels("verdict") if panel["title"] == "Verdict")
-    of_legend = {target["legendFormat"]: target["expr"] for target in verdict["targets"]}
-    by_hand = of_legend["one block: no verdict"]
-    assert re.search(r"== 1\) unless on \(namespace, testid\) .*vtlab_verdict_blocks", by_hand, re.DOTALL), by_hand
-    # What a verdict says comes from vtlab alone.
-    ratio = next(query for legend, query in of_legend.items() if "headline" in legend)
-    assert "vtlab_comparison_ratio" in ratio
-    assert "/" not in ratio
-
-
 # --- each dashboard ----------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The verdict that is written to Prometheus, and a run whose verdict cannot be written."""
+"""The outcomes and the decision that are written to Prometheus, and a run whose verdict cannot be written."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import link
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Bottleneck, Comparison, Inside
+from vtlab.model.verdict import Bottleneck, Inside
 from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
+from vtlab.report.words import outcome_rows
+from vtlab.report.words.verdict_lines import verdict_lines
 from vtlab.runs import store
-from vtlab.runs.publish import publish_verdicts
+from vtlab.runs.publish import publish_verdicts, words_of
 from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.local.target import KEPT
 
@@ -61,16 +63,22 @@ def times(document: dict[str, Any]) -> set[int]:
     return {int(point["timeUnixNano"]) // 1_000_000 for point in points}
 
 
-def with_primary(analysis: Analysis, **changes: Any) -> Analysis:
-    """The analysis with another primary comparison."""
-    first, *others = analysis.verdict.comparisons
-    changed = analysis.verdict.model_copy(update={"comparisons": [first.model_copy(update=changes), *others]})
-    return replace(analysis, verdict=changed)
+def with_capacity(analysis: Analysis, **changes: Any) -> Analysis:
+    """The analysis with another outcome of capacity."""
+    outcomes = [
+        outcome.model_copy(update=changes) if outcome.key.criterion == "capacity" else outcome
+        for outcome in analysis.verdict.outcomes
+    ]
+    return replace(analysis, verdict=analysis.verdict.model_copy(update={"outcomes": outcomes}))
+
+
+def samples(analysis: Analysis) -> list[publish.Sample]:
+    return list(publish.samples(analysis, words_of(analysis)))
 
 
 def sample(analysis: Analysis, name: str, **labels: str) -> publish.Sample:
     """The one sample of that name with those labels among others."""
-    (only,) = (s for s in publish.samples(analysis) if s.name == name and labels.items() <= s.labels.items())
+    (only,) = (s for s in samples(analysis) if s.name == name and labels.items() <= s.labels.items())
     return only
 
 
@@ -119,13 +127,25 @@ def test_the_document_that_is_posted() -> None:
 
 def test_it_says_what_the_verdict_says() -> None:
     analysis = recorded.analysed(recorded.run())
-    primary = analysis.verdict.comparisons[0]
-    ratio = sample(analysis, "vtlab_comparison_ratio", metric=primary.metric)
-    assert ratio.value == primary.ratio
-    assert ratio.labels["verdict"] == "faster"
-    assert ratio.labels["headline"] == "virtual is faster"
-    assert sample(analysis, "vtlab_comparison_low", metric=primary.metric).value == primary.low
-    assert sample(analysis, "vtlab_comparison_high", metric=primary.metric).value == primary.high
+    (capacity,) = [o for o in analysis.verdict.outcomes if o.key.criterion == "capacity"]
+    ratio = sample(analysis, "vtlab_outcome_ratio", criterion="capacity")
+    assert ratio.value == capacity.ratio
+    assert ratio.labels == {
+        "experiment": "threads",
+        "testid": analysis.run.manifest.run_id,
+        "variant": "virtual",
+        "over": "platform",
+        "criterion": "capacity",
+        "load": "full",
+        "judgement": "better",
+        "sign": "≥",
+    }
+    numbers = ("low", "high", "margin", "base_value", "value")
+    for name in numbers:
+        assert sample(analysis, f"vtlab_outcome_{name}", criterion="capacity").value == getattr(capacity, name)
+    decision = sample(analysis, "vtlab_decision_info")
+    assert (decision.value, decision.labels["advice"]) == (1, "turn it on")
+    assert decision.labels["headline"] == verdict_lines(analysis).verdict
     assert sample(analysis, "vtlab_verdict_blocks").value == 6
     for name, variant in analysis.verdict.variants.items():
         limit = sample(analysis, "vtlab_bottleneck_ratio", variant=name)
@@ -133,16 +153,39 @@ def test_it_says_what_the_verdict_says() -> None:
         for bound in variant.bounds:
             seconds = sample(analysis, "vtlab_demand_seconds", variant=name, resource=bound.resource)
             assert seconds.value == bound.service_demand
-    assert {s.name for s in publish.samples(analysis)} == PUBLISHED.keys()
-    for other in publish.samples(analysis):
+    assert {s.name for s in samples(analysis)} == PUBLISHED.keys()
+    for other in samples(analysis):
         assert other.labels["testid"] == analysis.run.manifest.run_id
         assert "namespace" not in other.labels
 
 
-def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
-    analysis = recorded.analysed(recorded.run("pool"))
-    memory = sample(analysis, "vtlab_comparison_ratio", metric="memory")
-    assert memory.labels.keys() == {"experiment", "testid", "variant", "over", "metric"}
+def test_each_outcome_is_a_row_with_the_words_of_the_report() -> None:
+    analysis = recorded.analysed(felt.felt())
+    rows = [s for s in samples(analysis) if s.name == "vtlab_outcome_info"]
+    assert [s.value for s in rows] == list(range(1, 9))
+    assert [f"{s.labels['criterion']}@{s.labels.get('load', '')}" for s in rows] == [
+        *("capacity@full", "median@typical", "tail@typical", "median@full", "tail@full"),
+        *("cpu@typical", "memory@", "probe@"),
+    ]
+    for shown, written in zip(rows, outcome_rows.rows(analysis), strict=True):
+        assert shown.labels["title"] == written.criterion
+        assert shown.labels["measured"] == written.value
+        assert shown.labels.get("change", "") == written.change
+        assert shown.labels["outcome"] == f"{written.symbol} {written.judgement}"
+    # Without an outcome there is no judgement.
+    assert "judgement" not in rows[6].labels
+    assert rows[6].labels["outcome"] == "· no outcome"
+
+
+def test_each_pair_of_variants_has_its_decision_and_outcomes() -> None:
+    analysis = recorded.analysed(recorded.with_variant(recorded.run(), "other"))
+    decisions = {
+        s.labels["variant"]: s.labels["headline"] for s in samples(analysis) if s.name == "vtlab_decision_info"
+    }
+    assert decisions.keys() == {"virtual", "other"}
+    rows = [s for s in samples(analysis) if s.name == "vtlab_outcome_info"]
+    assert [s.value for s in rows] == list(range(1, len(rows) + 1))
+    assert len({(s.labels["variant"], s.labels["title"], s.labels.get("at")) for s in rows}) == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -150,19 +193,20 @@ def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
     [
         ({"is_lower_bound": True, "ratio": 5.0}, "≥"),
         ({"is_lower_bound": True, "ratio": 0.2}, "≤"),
-        ({"is_lower_bound": False, "verdict": "equivalent"}, "="),
+        ({"is_lower_bound": True, "ratio": 0.999, "judgement": "same"}, "≥"),
+        ({"is_lower_bound": False, "judgement": "same"}, "="),
         ({"is_lower_bound": False}, None),
     ],
 )
-def test_a_ratio_that_is_a_bound_or_equivalent_has_a_sign(changes: dict[str, Any], sign: str | None) -> None:
-    analysis = with_primary(recorded.analysed(recorded.run()), **changes)
-    assert sample(analysis, "vtlab_comparison_ratio", metric="throughput").labels.get("sign") == sign
+def test_a_ratio_that_is_a_bound_or_the_same_has_a_sign(changes: dict[str, Any], sign: str | None) -> None:
+    analysis = with_capacity(recorded.analysed(recorded.run()), **changes)
+    assert sample(analysis, "vtlab_outcome_ratio", criterion="capacity").labels.get("sign") == sign
 
 
 def test_the_figures_of_a_variant_are_those_of_the_report() -> None:
     analysis = recorded.analysed(recorded.under_open_load(recorded.run()))
     platform = analysis.verdict.variants["platform"]
-    written = {s.name: s.value for s in publish.samples(analysis) if s.labels.get("variant") == "platform"}
+    written = {s.name: s.value for s in samples(analysis) if s.labels.get("variant") == "platform"}
     assert written["vtlab_throughput_rate"] == platform.throughput
     assert written["vtlab_latency_p99_seconds"] == platform.latency["p99"]
     assert written["vtlab_memory_bytes"] == platform.memory
@@ -188,30 +232,12 @@ def test_a_bound_that_is_refuted_is_not_in_use() -> None:
     assert math.isnan(sample(analysis, "vtlab_used_count", variant="platform", resource="tomcat-threads").value)
 
 
-def test_a_verdict_without_a_ratio_is_a_label_without_a_number() -> None:
-    analysis = with_primary(
-        recorded.analysed(recorded.run()), ratio=None, low=None, high=None, verdict="fails", fails=["platform"]
-    )
-    failing = sample(analysis, "vtlab_comparison_ratio", verdict="fails")
+def test_an_outcome_without_a_ratio_is_a_label_without_a_number() -> None:
+    analysis = recorded.analysed(recorded.run(failing=dict.fromkeys((1, 2, 3, 4, 5, 6), "oom")))
+    failing = sample(analysis, "vtlab_outcome_ratio", criterion="capacity")
     assert math.isnan(failing.value)
-    assert (failing.labels["fails"], failing.labels["headline"]) == ("platform", "platform fails")
-    assert [s for s in publish.samples(analysis) if s.name == "vtlab_comparison_low" and "verdict" in s.labels] == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"verdict": "slower"}, "b is slower"),
-        ({"verdict": "equivalent"}, "b, a: equivalent"),
-        ({"verdict": "inconclusive"}, "b, a: inconclusive"),
-        ({"verdict": "fails", "fails": ["a", "b"]}, "a and b fail"),
-    ],
-)
-def test_headlines(changes: dict[str, Any], words: str) -> None:
-    comparison = Comparison(
-        metric="throughput", of="b", over="a", ratio=1.0, low=None, high=None, better="higher", **changes
-    )
-    assert publish.headline(comparison) == words
+    assert failing.labels["judgement"] == "fails"
+    assert not [s for s in samples(analysis) if s.name == "vtlab_outcome_low"]
 
 
 def test_bottlenecks_in_words() -> None:
@@ -231,9 +257,9 @@ def test_bottlenecks_in_words() -> None:
 def test_it_is_dated_at_the_end_of_the_run() -> None:
     run = recorded.run()
     last = run.blocks[-1].trials[-1].drained
-    posted = Posted(now=last / 1000 + 86_400)
+    posted, analysis = Posted(now=last / 1000 + 86_400), recorded.analysed(run)
     with posted.client() as client:
-        publish.publish(client, recorded.analysed(run))
+        publish.publish(client, analysis, words_of(analysis))
     assert times(posted.documents[0]) == {last}
 
 
@@ -243,9 +269,9 @@ def test_it_is_dated_at_the_end_of_the_run() -> None:
 def test_in_a_cluster_it_is_dated_where_prometheus_takes_it(later: int, dated: int) -> None:
     run = recorded.run(target="kubernetes", cluster=CLUSTER)
     last = run.blocks[-1].trials[-1].drained
-    posted = Posted(now=last / 1000 + later)
+    posted, analysis = Posted(now=last / 1000 + later), recorded.analysed(run)
     with posted.client() as client:
-        publish.publish(client, recorded.analysed(run))
+        publish.publish(client, analysis, words_of(analysis))
     assert times(posted.documents[0]) == {last + 1000 * dated}
     assert '{"key": "namespace", "value": {"stringValue": "lab"}}' in json.dumps(posted.documents[0])
 
@@ -253,7 +279,7 @@ def test_in_a_cluster_it_is_dated_where_prometheus_takes_it(later: int, dated: i
 def test_a_run_that_lacks_blocks_has_no_verdict_to_write_unless_a_variant_fails() -> None:
     short = recorded.analysed(recorded.run(blocks=2, planned=3))
     assert not publish.has_verdict(short.verdict)
-    assert publish.has_verdict(with_primary(short, verdict="fails", fails=["virtual"]).verdict)
+    assert publish.has_verdict(with_capacity(short, judgement="fails", fails=["virtual"]).verdict)
     assert publish.has_verdict(recorded.analysed(recorded.run()).verdict)
 
 
@@ -265,8 +291,9 @@ def test_a_run_that_lacks_blocks_has_no_verdict_to_write_unless_a_variant_fails(
     ],
 )
 def test_what_prometheus_does_not_take_is_a_fault_that_says_why(status: int, text: str, words: str) -> None:
+    analysis = recorded.analysed(recorded.run())
     with Posted(status, text).client() as client, pytest.raises(BlockFault, match=words):
-        publish.publish(client, recorded.analysed(recorded.run()))
+        publish.publish(client, analysis, words_of(analysis))
 
 
 # --- where the dashboards show it ---

@@ -294,7 +294,7 @@ def test_blocks_needed_keep_their_promise(ratio: float) -> None:
     m = paired.blocks_needed(2, math.log(ratio), 0.034)
     assert m is not None
     then = simulation.simulate(m, ratio, noise, runs=2000)
-    assert 1 - then.inconclusive == pytest.approx(paired.POWER, abs=0.08)
+    assert 1 - then.undecided == pytest.approx(paired.POWER, abs=0.08)
 
 
 def test_exact_intervals_of_shares() -> None:

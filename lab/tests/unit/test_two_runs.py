@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support import golden_files, recorded
+from tests.support import felt, golden_files, recorded
 from tests.support.cli_call import call
 from vtlab.analysis import two_runs, verdict
 from vtlab.analysis.statistics import paired
@@ -19,6 +19,7 @@ from vtlab.analysis.two_runs import Change, TwoRuns
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis, Run
+from vtlab.report.words import changes
 from vtlab.runs import store
 
 RATIO = "capacity(virtual/platform)"
@@ -31,6 +32,12 @@ def pooled(ratio: float = 1.0, noise: float = 0.01, seed: int = 1, **changes: An
 
 def analysed(**changes: Any) -> Analysis:
     return recorded.analysed(pooled(**changes))
+
+
+def felt_run(seed: int = 7, **manifest: Any) -> Run:
+    """Both loads, in three blocks."""
+    told = {"typical": felt.PLAN, "percentiles": {"typical": "p95", "full": "p90"}, **manifest}
+    return felt.felt(recorded.run(blocks=3, experiment=felt.experiment(), **told), seed)
 
 
 def compared(before: Analysis, after: Analysis, between: Variance | None = None) -> dict[str, Change]:
@@ -85,14 +92,14 @@ def test_the_interval_of_welch_covers_the_truth_as_often_as_it_says() -> None:
     assert 0.935 <= covered / 2000 <= 0.965
 
 
-def test_a_ratio_that_fell_is_slower_and_the_same_is_equivalent() -> None:
+def test_a_ratio_that_fell_is_worse_and_the_same_is_the_same() -> None:
     before, same, worse = analysed(ratio=1.0), analysed(ratio=1.0, seed=2), analysed(ratio=0.85, seed=3)
     change = compared(before, worse)[RATIO]
-    assert change.verdict == "slower"
+    assert change.judgement == "worse"
     assert change.ratio == pytest.approx(0.85, rel=0.02)
     assert change.ratio == pytest.approx((change.after or 0) / (change.before or 1))
-    assert compared(before, same)[RATIO].verdict == "equivalent"
-    assert compared(worse, before)[RATIO].verdict == "faster"
+    assert compared(before, same)[RATIO].judgement == "same"
+    assert compared(worse, before)[RATIO].judgement == "better"
 
 
 def test_the_verdicts_of_several_runs_are_adjusted_together() -> None:
@@ -112,7 +119,7 @@ def test_the_verdicts_of_several_runs_are_adjusted_together() -> None:
     assert [two.after.run.name for two in together] == list("abcdef")
 
 
-def test_absolute_throughput_needs_the_spread_and_has_it_in_its_interval() -> None:
+def test_absolute_capacity_needs_the_spread_and_has_it_in_its_interval() -> None:
     before, after = analysed(ratio=1.0), analysed(ratio=1.0, seed=2)
     (two,) = two_runs.compare([before], [after], None)
     assert two.no_absolute is not None
@@ -124,8 +131,8 @@ def test_absolute_throughput_needs_the_spread_and_has_it_in_its_interval() -> No
         assert change.high is not None
     assert math.log((wide.high or 0) / (wide.low or 1)) == pytest.approx(2 * 1.96 * 0.05 * math.sqrt(2), rel=0.1)
     assert (narrow.high or 0) / (narrow.low or 1) < 1.05
-    assert narrow.verdict == "equivalent"
-    assert wide.verdict == "inconclusive"
+    assert narrow.judgement == "same"
+    assert wide.judgement == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +142,7 @@ def test_absolute_throughput_needs_the_spread_and_has_it_in_its_interval() -> No
         ({"cpu_limited": False}, "CPU limit enforced, then none"),
     ],
 )
-def test_on_another_machine_there_is_no_absolute_throughput(changes: dict[str, Any], reason: str) -> None:
+def test_on_another_machine_there_is_no_absolute_capacity(changes: dict[str, Any], reason: str) -> None:
     (two,) = two_runs.compare([analysed()], [analysed(**changes)], Variance(0.0001, math.inf))
     assert reason in (two.no_absolute or "")
     assert all(change.over for change in two.changes)
@@ -147,11 +154,11 @@ def test_the_load_of_the_machine_at_the_start_is_no_other_machine() -> None:
     assert two.no_absolute is None
 
 
-def test_under_open_load_there_is_no_absolute_throughput() -> None:
+def test_under_open_load_there_is_no_absolute_capacity() -> None:
     analysis = recorded.analysed(recorded.under_open_load(recorded.run()))
     (two,) = two_runs.compare([analysis], [analysis], Variance(0.0001, math.inf))
     assert two.no_absolute == "under open load the arrivals set it"
-    assert [c.name for c in two.changes if c.verdict] == ["latency_p99(virtual/platform)"]
+    assert [c.name for c in two.changes if c.judgement] == ["median(virtual/platform)", "tail(virtual/platform)"]
 
 
 def test_the_spread_of_aa_runs_is_that_of_their_means() -> None:
@@ -170,15 +177,46 @@ def test_the_spread_of_aa_runs_is_that_of_their_means() -> None:
         two_runs.between_runs([*aa, analysed(machine={"cpu": "another"})], aa[0])
 
 
+def test_each_claim_is_judged_and_the_others_have_their_ratio() -> None:
+    one, other = (recorded.analysed(felt_run(seed)) for seed in (7, 8))
+    found = compared(one, other)
+    names = ("capacity", "median", "tail", "median.full", "tail.full")
+    assert list(found)[:5] == [f"{name}(virtual/platform)" for name in names]
+    assert [bool(found[f"{name}(virtual/platform)"].judgement) for name in names] == [True, True, True, False, False]
+    margins = [found[f"{name}(virtual/platform)"].margin for name in names]
+    assert margins == [0.05, 0.2, 0.2, 0.2, 0.2]
+    for name in names:
+        change = found[f"{name}(virtual/platform)"]
+        assert change.ratio is not None
+        assert change.low is not None
+        assert change.low < change.ratio
+
+
+def test_typical_loads_of_other_rates_are_not_compared() -> None:
+    one = recorded.analysed(felt_run())
+    other = recorded.analysed(felt_run(typical=felt.PLAN.model_copy(update={"rate": 40.0})))
+    (two,) = two_runs.compare([one], [other], None)
+    assert two.no_typical == "the rates differ: 29.3/s, then 40/s"
+    assert not any(change.key.load == "typical" for change in two.changes)
+    assert any("nothing at typical load: the rates differ" in line for line in changes.lines([two]))
+
+
+def test_another_percentile_is_another_figure() -> None:
+    one, other = (recorded.analysed(felt_run(percentiles={"typical": name})) for name in ("p95", "p90"))
+    (two,) = two_runs.compare([one], [other], None)
+    assert not any(str(change.key) == "tail" for change in two.changes)
+    assert "tail p95 at typical load, then p90 at typical load" in two.differences
+
+
 def test_where_a_variant_failed_there_is_no_verdict() -> None:
     change = compared(analysed(), analysed(blocks=6, failing={1: "oom"}))[RATIO]
-    assert (change.verdict, change.p) == ("inconclusive", None)
-    assert change.blocks == (6, 5)
+    assert (change.judgement, change.p) == ("undecided", None)
+    assert change.blocks == (6, 0)
 
 
 def test_a_single_block_gives_no_interval() -> None:
     change = compared(analysed(), analysed(blocks=1))[RATIO]
-    assert (change.low, change.high, change.verdict) == (None, None, "inconclusive")
+    assert (change.low, change.high, change.judgement) == (None, None, "undecided")
     assert change.ratio is not None
 
 
@@ -241,9 +279,10 @@ def test_its_words_are_those_of_the_golden_file(before: Path, after: Path, tmp_p
     ("demands", "code", "words"),
     [
         ((f"{RATIO} >= 0.8",), 0, ""),
-        ((f"{RATIO} >= 0.95",), 1, f"'{RATIO} >= 0.95' does not hold: ▼ slower"),
-        (("capacity(virtual) >= 0.5",), 1, "no absolute throughput: the SD between"),
+        ((f"{RATIO} >= 0.95",), 1, f"'{RATIO} >= 0.95' does not hold: ▼ worse"),
+        (("capacity(virtual) >= 0.5",), 1, "no absolute capacity: the SD between"),
         (("capacity(virtual/reactive) >= 0.5",), 2, "the runs have no such change"),
+        (("probe.restart(virtual) == false",), 2, "the runs have no such change"),
         (("speed(virtual/platform) >= 0.5",), 2, "no criterion 'speed'"),
         (("speed",), 2, "is not an assertion"),
     ],

@@ -1,6 +1,6 @@
 """One run over another that was measured at another time: unpaired, for the two share no block.
 
-What a run compares within its blocks carries over: the ratio of two variants does not depend on how fast the machine
+What a run judges within its blocks carries over: the ratio of two variants does not depend on how fast the machine
 was that day. Absolute throughput does. It is compared only where the machine is the same, and with the variance between
 runs in its interval, which blocks of one run do not show.
 """
@@ -15,44 +15,56 @@ from typing import Any, Literal
 import numpy as np
 
 from vtlab.analysis import metrics
+from vtlab.analysis.criteria.criterion import typical_rate
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
+from vtlab.model.outcome import Judgement, Key, Outcome
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
-from vtlab.model.verdict import Comparison
 
 #: Keys of an experiment that two runs to be compared may have of their own: what is compared (two builds, a setting),
 #: and what is for reports alone.
 _MAY_DIFFER = {"$schema", "description", "expected", "service", "settings", "properties"}
 #: What the manifest says of a machine that changes by the minute.
 _PASSING = {"load"}
+#: Rates of typical load that differ by more than this share are other loads.
+_SAME_RATE = 0.10
+_CAPACITY = Key(criterion="capacity", load="full")
+_JUDGEMENTS: dict[paired.Outcome, Judgement] = {
+    "faster": "better",
+    "equivalent": "same",
+    "slower": "worse",
+    "inconclusive": "undecided",
+}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Log values of the blocks of a run: their mean, their standard deviation, at least what counting allows, and n."""
+    """Log values of the blocks of a run: their mean, their standard deviation as an interval has it, its degrees of
+    freedom, and n."""
 
     mean: float
     sd: float | None
+    df: float
     n: int
 
     @property
     def variance(self) -> Variance | None:
         """Variance of the mean; None from a single block."""
-        return None if self.sd is None else Variance(self.sd**2 / self.n, self.n - 1)
+        return None if self.sd is None or self.n < 2 else Variance(self.sd**2 / self.n, self.df)
 
 
 @dataclass(frozen=True)
 class Change:
     """A figure in the later run over the same in the earlier one; 1 is no change. ``over`` is empty where the figure is
-    the throughput of one variant, in requests per second; else the figure is a ratio of two variants. ``ratio`` is None
+    the capacity of one variant, in requests per second; else the figure is a ratio of two variants. ``ratio`` is None
     where one of the runs lacks the figure, ``low`` and ``high`` also where one has a single block."""
 
-    metric: str
+    key: Key
     of: str
     over: str
     before: float | None
@@ -60,17 +72,18 @@ class Change:
     #: Blocks of the earlier and of the later run.
     blocks: tuple[int, int]
     better: Literal["higher", "lower"]
+    margin: float = paired.MARGIN
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    #: Of the primary metric and of absolute throughput only.
-    verdict: paired.Outcome | None = None
+    #: Of claims and of absolute capacity only.
+    judgement: Judgement | None = None
 
     @property
     def name(self) -> str:
         """The name as in an assertion: ``capacity(virtual/platform)``, ``capacity(virtual)``."""
-        return f"{metrics.criterion(self.metric)}({self.of}{'/' if self.over else ''}{self.over})"
+        return f"{self.key}({self.of}{'/' if self.over else ''}{self.over})"
 
 
 @dataclass(frozen=True)
@@ -80,8 +93,10 @@ class TwoRuns:
     before: Analysis
     after: Analysis
     changes: list[Change]
-    #: Why there is no absolute throughput; None where there is.
+    #: Why there is no absolute capacity; None where there is.
     no_absolute: str | None
+    #: Why nothing at typical load is compared; None where it is, or where a run has none.
+    no_typical: str | None
     #: What else the two differ in, in words.
     differences: list[str]
 
@@ -90,14 +105,14 @@ def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_run
     """Compares each of the later runs with the earlier one of its name. ``between_runs`` is the variance of a run's log
     throughput between runs of the same; None where it is unknown.
 
-    The p values of all changes that have a verdict are adjusted together (Holm). BadInput for runs that do not belong
+    The p values of all changes that are judged are adjusted together (Holm). BadInput for runs that do not belong
     together, and for one of which no block counts.
     """
     compared = [_compare(before, after, between_runs) for before, after in _pairs_by_name(befores, afters)]
-    judged = [change for two in compared for change in two.changes if change.verdict is not None]
+    judged = [change for two in compared for change in two.changes if change.judgement is not None]
     adjusted = iter(paired.holm([change.p for change in judged]))
     return [
-        replace(two, changes=[_adjusted(c, next(adjusted)) if c.verdict is not None else c for c in two.changes])
+        replace(two, changes=[_adjusted(c, next(adjusted)) if c.judgement is not None else c for c in two.changes])
         for two in compared
     ]
 
@@ -152,37 +167,53 @@ def _compare(before: Analysis, after: Analysis, between: Variance | None) -> Two
     _refuse_other_experiment(before.run.experiment, after.run.experiment)
     for analysis in (before, after):
         _refuse_empty(analysis)
+    no_typical = _other_rate(before, after)
     changes = [
-        _ratio_of_ratios(a, b, is_primary=a.metric == before.verdict.primary)
-        for a in before.verdict.comparisons
-        for b in after.verdict.comparisons
-        if (a.metric, a.of, a.over) == (b.metric, b.of, b.over)
+        _ratio_of_ratios(a, b)
+        for a in before.verdict.outcomes
+        for b in after.verdict.outcomes
+        if _are_alike(a, b) and not (no_typical and a.key.load == "typical")
     ]
     missing = _no_absolute(before, after, between)
     if between is not None and missing is None:
-        changes += [_throughput_change(before, after, v, between) for v in before.run.experiment.variants]
-    return TwoRuns(before, after, changes, missing, _differences(before, after))
+        changes += [_capacity_change(before, after, v, between) for v in before.run.experiment.variants]
+    return TwoRuns(before, after, changes, missing, no_typical, _differences(before, after))
 
 
-def _ratio_of_ratios(before: Comparison, after: Comparison, is_primary: bool) -> Change:
-    is_tested = before.p_t is not None and after.p_t is not None
+def _are_alike(before: Outcome, after: Outcome) -> bool:
+    """Tells whether two outcomes are of the same figure, which has a ratio."""
+    one, other = ((o.key, o.of, o.over, o.percentile) for o in (before, after))
+    return one == other and before.key.criterion != "probe"
+
+
+def _other_rate(before: Analysis, after: Analysis) -> str | None:
+    """Explains that typical load differs: each run chooses its rate."""
+    one, other = (typical_rate(a.run.experiment, a.run.manifest) for a in (before, after))
+    if not one or not other or abs(math.log(other / one)) <= math.log1p(_SAME_RATE):
+        return None
+    return f"the rates differ: {one:.3g}/s, then {other:.3g}/s"
+
+
+def _ratio_of_ratios(before: Outcome, after: Outcome) -> Change:
     change = Change(
-        before.metric,
+        before.key,
         before.of,
         before.over,
         before.ratio,
         after.ratio,
         (len(before.log_ratios), len(after.log_ratios)),
         before.better,
-        verdict="inconclusive" if is_primary else None,
+        max(before.margin, after.margin),
+        judgement="undecided" if before.is_claim else None,
     )
-    # A primary comparison without p had no test: a variant failed, or was overloaded, or there is one block.
-    return _with_interval(change, _ratio_sample(before), _ratio_sample(after), [], is_judged=is_primary and is_tested)
+    # A variant failed, or there is one block.
+    is_judged = before.judgement is not None and after.judgement is not None
+    return _with_interval(change, _ratio_sample(before), _ratio_sample(after), [], before.is_claim and is_judged)
 
 
-def _ratio_sample(comparison: Comparison) -> Sample | None:
-    logs = comparison.log_ratios
-    return Sample(math.fsum(logs) / len(logs), comparison.sd, len(logs)) if logs else None
+def _ratio_sample(outcome: Outcome) -> Sample | None:
+    logs = outcome.log_ratios
+    return Sample(math.fsum(logs) / len(logs), outcome.sd, outcome.df or 0.0, len(logs)) if logs else None
 
 
 def throughput_sample(analysis: Analysis, variant: str) -> Sample | None:
@@ -194,21 +225,21 @@ def throughput_sample(analysis: Analysis, variant: str) -> Sample | None:
     if not rates or min(rates) <= 0:
         return None
     e = paired.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
-    return Sample(e.mean, e.sd, e.n)
+    return Sample(e.mean, e.sd, e.n - 1, e.n)
 
 
-def _throughput_change(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
+def _capacity_change(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
     first, second = throughput_sample(before, variant), throughput_sample(after, variant)
     has_failed = any(a.verdict.variants[variant].failed_blocks for a in (before, after))
     change = Change(
-        "throughput",
+        _CAPACITY,
         variant,
         "",
         math.exp(first.mean) if first else None,
         math.exp(second.mean) if second else None,
         (first.n if first else 0, second.n if second else 0),
         "higher",
-        verdict="inconclusive",
+        judgement="undecided",
     )
     # Each of the two runs differs from the mean of all runs.
     return _with_interval(change, first, second, [between, between], is_judged=not has_failed)
@@ -222,20 +253,21 @@ def _with_interval(
     difference = after.mean - before.mean
     within = [before.variance, after.variance]
     parts = [part for part in within if part is not None]
-    if len(parts) < len(within):
+    if len(parts) < len(within) or not any(part.value for part in (*parts, *more)):
         return replace(change, ratio=math.exp(difference))
     # Both runs have the one variance between runs, estimated once: it is one part of twice the value.
     shared = [Variance(sum(part.value for part in more), more[0].df)] if more else []
-    e = paired.welch(difference, [*parts, *shared])
+    e = paired.welch(difference, [*parts, *shared], change.margin)
     change = replace(change, ratio=e.ratio, low=e.low, high=e.high)
     if not is_judged:
         return change
-    return replace(change, p=e.p, verdict=paired.outcome(e.low, e.high, change.better))
+    judgement = _JUDGEMENTS[paired.outcome(e.low, e.high, change.better, change.margin)]
+    return replace(change, p=e.p, judgement=judgement)
 
 
 def _adjusted(change: Change, p: float | None) -> Change:
     is_settled = p is not None and p <= paired.LEVEL
-    return replace(change, p=p, verdict=change.verdict if is_settled else "inconclusive")
+    return replace(change, p=p, judgement=change.judgement if is_settled else "undecided")
 
 
 def _refuse_empty(analysis: Analysis) -> None:
@@ -257,8 +289,7 @@ def _refuse_other_experiment(before: Experiment, after: Experiment) -> None:
 
 
 def _agreed(experiment: Experiment) -> dict[str, Any]:
-    """Returns the keys in which two runs must agree. Of typical load beside full load nothing is compared, and each run
-    chooses its rate."""
+    """Returns the keys in which two runs must agree. Of typical load beside full load each run chooses the rate."""
     document = {key: value for key, value in experiment.document().items() if key not in _MAY_DIFFER}
     if experiment.load_.full != NONE:
         document["load"].pop("typical")
@@ -295,7 +326,8 @@ def _differences(before: Analysis, after: Analysis) -> list[str]:
     for analysis in (before, after):
         m, document = analysis.run.manifest, analysis.run.experiment.document()
         named = {key: document.get(key, {}) for key in ("service", "settings", "properties")}
-        facts.append({**m.versions, "JVM flags": " ".join(m.jvm_flags), **named})
+        tails = ", ".join(f"{name} at {load} load" for load, name in m.percentiles.items())
+        facts.append({**m.versions, "JVM flags": " ".join(m.jvm_flags), "tail": tails, **named})
     return _differing(*facts)
 
 

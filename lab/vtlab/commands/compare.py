@@ -83,10 +83,12 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
     failed = []
     for demand in demands:
         for two in compared:
-            key = (demand.metric, demand.of, demand.over)
-            change = next((c for c in two.changes if (c.metric, c.of, c.over) == key), None)
-            if change is None and demand.over == "" and two.no_absolute:
-                failed.append(f"'{demand.text}' does not hold: no absolute throughput: {two.no_absolute}")
+            key = (demand.name, demand.of, demand.over)
+            change = next((c for c in two.changes if (str(c.key), c.of, c.over) == key), None)
+            if change is None and demand.over == "" and demand.name == "capacity" and two.no_absolute:
+                failed.append(f"'{demand.text}' does not hold: no absolute capacity: {two.no_absolute}")
+            elif change is None and two.no_typical and asserts.RATIOS.get(demand.name) == "typical":
+                failed.append(f"'{demand.text}' does not hold: nothing at typical load: {two.no_typical}")
             elif change is None:
                 names = ", ".join(c.name for c in two.changes)
                 raise BadInput(f"--assert '{demand.text}': the runs have no such change", f"write one of {names}")

@@ -1,4 +1,4 @@
-"""Panels of big numbers: the verdict, the bottleneck, and others."""
+"""Panels of big numbers: the bottleneck, and others."""
 
 from __future__ import annotations
 
@@ -94,34 +94,6 @@ class Figures:
 def _queries(line: Line) -> tuple[str, ...]:
     """Splits a query of all variants, so that platform comes first."""
     return queries.ordered(line.promql) if line.legend.startswith("{{variant}}") else (line.promql,)
-
-
-def verdict(*, width: int) -> stat.Panel:
-    """Shows the verdict with its ratio, one for each comparison; before there is one, that there is none."""
-    blocks = queries.metric("blocks_so_far", "run")
-    panel = Figures(
-        "Verdict",
-        "The ratio to the first variant, as in vtlab's report. With ≥ or ≤ the load limited one of them. A"
-        " single block, as by hand, has no verdict.",
-        "suffix:×",
-        [
-            Line(queries.published("vtlab_comparison_ratio", queries.PRIMARY), "{{headline}}: {{metric}} {{sign}}"),
-            Line(f"{queries.published('vtlab_failed_blocks')} > 0", "blocks: {{variant}} failed"),
-            Line(queries.without_verdict(f"{blocks} == 1"), "one block: no verdict"),
-            Line(queries.without_verdict(f"{blocks} > 1"), "blocks so far: no verdict yet"),
-        ],
-        width=width,
-        height=5,
-        decimals=3,
-        # Room for two lines above it, and for what an empty one says.
-        size=40,
-        names=20,
-        no_value="no data because no trial",
-    ).panel()
-    panel.override_by_regexp("/./", NO_FIGURE)
-    return panel.override_by_regexp(
-        "/block/", [fixed(style.NEUTRAL), override("unit", "none"), override("decimals", 0)]
-    )
 
 
 def bottleneck(*, width: int) -> stat.Panel:

@@ -18,8 +18,6 @@ _VALUES = {
     "window": "$__rate_interval",
     "range": "$__range",
 }
-#: Of comparisons: those of the primary metric, which have the verdict.
-PRIMARY = f'{SERVER},verdict!=""'
 #: In place of a percentile.
 TOO_FEW = -1
 #: In place of the load's utilisation, where a variant keeps up with it.

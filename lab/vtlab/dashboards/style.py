@@ -10,6 +10,8 @@ NEUTRAL = palette.GREY
 #: What is at its bound.
 REACHED = palette.VERMILLION
 GENERATOR = palette.PURPLE
+#: Of outcomes, by a pattern of their words. The others are neutral.
+OUTCOMES = {"better": palette.GREEN, "worse|fails": palette.VERMILLION, "undecided": palette.YELLOW}
 
 #: Within one variant's panel.
 RESOURCES = {name: resource.colour for name, resource in resources.RESOURCES.items()}

@@ -51,10 +51,12 @@ class Column:
     decimals: int | None = None
     reached: float | None = None
     texts: Sequence[Mapping[str, object]] = _NO_NUMBER
+    #: Whether it only sorts.
+    hidden: bool = False
 
 
 #: Labels of what is published, beside those that a table shows.
-_LABELS = ("namespace", "experiment", "testid", "variant", "over", "resource", "metric", "sign")
+_LABELS = ("namespace", "experiment", "testid", "variant", "over", "resource")
 _IN_ITS_COLOUR = [
     override(
         "mappings",
@@ -73,6 +75,17 @@ _IN_ITS_COLOUR = [
     ),
     override("custom.cellOptions", {"type": "color-text"}),
 ]
+_OUTCOMES = [
+    override(
+        "mappings",
+        [
+            {"type": "regex", "options": {"pattern": f"^(.*({words}))$", "result": {"text": "$1", "color": colour}}}
+            for words, colour in style.OUTCOMES.items()
+        ],
+    ),
+    override("custom.cellOptions", {"type": "color-text"}),
+]
+_WRAPPED = [override("custom.cellOptions", {"type": "auto", "wrapText": True})]
 _RESOURCE_TITLES = {
     "type": "value",
     "options": {name: {"text": resource.title} for name, resource in resources.RESOURCES.items()},
@@ -124,21 +137,27 @@ class Table:
         if len(self.columns) == 1:
             # Of a single query Grafana leaves the letter out.
             values = {"Value": self.columns[0].name}
-        order = [*self.labels, *values]
+        names = {**self.labels, **values}
+        hidden = [raw for raw, name in values.items() if any(c.hidden and c.name == name for c in self.columns)]
+        excluded = [name for name in ("Time", *_LABELS) if name not in self.labels]
+        sorted_by = next(raw for raw, name in names.items() if name == self.sort)
         transformations: dict[str, dict[str, object]] = {
             "merge": {},
+            # Before a column that only sorts is left out.
+            "sortBy": {"sort": [{"field": sorted_by, "desc": self.descending}]},
             "organize": {
-                "excludeByName": {name: True for name in ("Time", *_LABELS) if name not in self.labels},
-                "indexByName": {name: index for index, name in enumerate(order)},
-                "renameByName": {**self.labels, **values},
+                "excludeByName": dict.fromkeys([*excluded, *hidden], True),
+                "indexByName": {name: index for index, name in enumerate(names)},
+                "renameByName": names,
             },
-            "sortBy": {"sort": [{"field": self.sort, "desc": self.descending}]},
         }
         for name, options in transformations.items():
             panel.with_transformation(models.DataTransformerConfig(id_val=name, options=options))
 
     def _format_columns(self, panel: table.Panel) -> None:
         for column in self.columns:
+            if column.hidden:
+                continue
             properties = [override("unit", column.unit), *NO_FIGURE]
             properties += (
                 _as_bar(column.reached) if column.reached is not None else [override("mappings", list(column.texts))]
@@ -153,5 +172,9 @@ class Table:
         for label in ("variant", "over"):
             if label in self.labels:
                 panel.override_by_name(self.labels[label], _IN_ITS_COLOUR)
+        if "outcome" in self.labels:
+            panel.override_by_name(self.labels["outcome"], _OUTCOMES)
+        if "headline" in self.labels:
+            panel.override_by_name(self.labels["headline"], _WRAPPED)
         if "resource" in self.labels:
             panel.override_by_name(self.labels["resource"], [override("mappings", [_RESOURCE_TITLES])])

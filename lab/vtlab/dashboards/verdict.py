@@ -1,4 +1,4 @@
-"""The verdict, what limits each variant, and the figures of each."""
+"""The decision, the outcomes that it follows from, what limits each variant, and the figures of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grafana_foundation_sdk.builders import stat, table, timeseries
 
 from vtlab.catalogue.published import Name
 from vtlab.dashboards import frame, queries, style
-from vtlab.dashboards.figures import NAME_ONLY, Figures, bottleneck, verdict
+from vtlab.dashboards.figures import NAME_ONLY, Figures, bottleneck
 from vtlab.dashboards.over_time import OverTime
 from vtlab.dashboards.parts import NO_VERDICT, Line, fixed
 from vtlab.dashboards.tables import NOT_SETTLED, TOO_FEW, Column, Table
@@ -20,10 +20,8 @@ _WARNINGS = (
     " or on () label_replace(0 * max(last_over_time(vtlab:cpu_cores:cores[$__range])),"
     ' "warning", "none", "", "")'
 )
-
-
-#: With the margin of a verdict.
-HOW_SURE = "Confidence (differences up to 5 % are too small to matter)"
+#: Stand in place of the decision of a run that has none, by the blocks that there are.
+_NO_DECISION = {"== 1": "One block: no verdict", "> 1": "No verdict yet: vtlab writes it when the run has ended"}
 
 
 def dashboard() -> dict[str, Any]:
@@ -35,14 +33,14 @@ def dashboard() -> dict[str, Any]:
         " written at the end of the run. Before that, and for a block by hand, these are plain figures of the measured"
         " windows.",
         [
-            verdict(width=12),
+            _decision(),
+            _outcomes(),
             bottleneck(width=12),
-            _interval(),
             _limits(),
             _warnings(),
             _figures_of_each(),
             *_in_windows(),
-            ("Ratios of all metrics", [_ratios()]),
+            ("Outcomes in numbers", [_outcomes_in_numbers()]),
             ("With the warm-up", _with_warm_up()),
         ],
     )
@@ -51,13 +49,13 @@ def dashboard() -> dict[str, Any]:
 def _limits() -> stat.Panel:
     return Figures(
         "Limits",
-        "The limits of a variant, the largest if they differ. A comparison holds for these limits only.",
+        "The limits of a variant, the largest if they differ. A decision holds for these limits only.",
         "suffix: CPU",
         [
             Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
             Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
         ],
-        width=5,
+        width=6,
         height=5,
         size=28,
         units={"memory": "bytes"},
@@ -73,7 +71,7 @@ def _warnings() -> stat.Panel:
             " in the dashboard Why and vtlab's validity checks before trusting the figures.",
             "none",
             [Line(_WARNINGS, "{{warning}}")],
-            width=5,
+            width=6,
             height=5,
             text=NAME_ONLY,
             size=20,
@@ -104,32 +102,55 @@ def _in_windows() -> list[timeseries.Panel]:
     ]
 
 
-def _interval() -> table.Panel:
-    by = "variant, verdict, over, sign"
-
-    def column(name: str, published: Name) -> Column:
-        return Column(name, "suffix:×", f"max by ({by}) ({queries.published(published, queries.PRIMARY)})", 3)
-
-    ratio = queries.published("vtlab_comparison_ratio", queries.PRIMARY)
+def _decision() -> table.Panel:
+    by = "namespace, testid, variant, headline"
+    decided = queries.published("vtlab_decision_info")
     blocks = queries.published("vtlab_verdict_blocks", queries.NAMESPACE)
-    # A verdict without a ratio has blocks, too.
-    by_comparison = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
+    of_decision = f"max by ({by}) ({decided} * on (namespace, testid) group_left () {blocks})"
+    so_far = f"max by (namespace, testid) ({queries.metric('blocks_so_far', 'run')})"
+    others = [
+        f'label_replace({queries.without_verdict(f"{so_far} {count}")}, "headline", "{text}", "", "")'
+        for count, text in _NO_DECISION.items()
+    ]
     return Table(
-        HOW_SURE,
-        "The confidence interval of each ratio, as in the report, and the number of blocks that count. With fewer than"
-        " 6 blocks it is a quick look. The verdict is clear if the interval lies beyond the margin.",
-        {"variant": "variant", "verdict": "verdict", "over": "over", "sign": " "},
-        [
-            column("ratio", "vtlab_comparison_ratio"),
-            column("95 % from", "vtlab_comparison_low"),
-            column("95 % to", "vtlab_comparison_high"),
-            Column("blocks", "none", by_comparison, 0),
-        ],
+        "Verdict",
+        "The decision for each variant beside the first, as in vtlab's report, and the number of blocks that count."
+        " A single block, as by hand, has no verdict.",
+        {"variant": "variant", "headline": "verdict"},
+        [Column("blocks", "none", " or ".join([of_decision, *others]), 0)],
         sort="variant",
-        width=14,
-        height=5,
+        height=4,
+        no_value="no data because no trial",
+        pixels={"variant": 150, "blocks": 70},
+    ).panel()
+
+
+#: Labels of an outcome -> columns. What each variant measured stands beside its name.
+_ROW = {
+    "title": "criterion",
+    "at": "load",
+    "unit": "unit",
+    "over": "first variant",
+    "base": "measured",
+    "variant": "variant",
+    "measured": "measured ",
+    "change": "change (95 %)",
+    "outcome": "outcome",
+}
+
+
+def _outcomes() -> table.Panel:
+    by = ", ".join(_ROW)
+    return Table(
+        "Outcomes",
+        "Each variant beside the first, as in vtlab's report. Outcomes are better, same, worse, undecided and"
+        " fails; a criterion without one could not be judged.",
+        _ROW,
+        [Column("place", "none", f"max by ({by}) ({queries.published('vtlab_outcome_info')})", hidden=True)],
+        sort="place",
+        height=12,
         no_value=NO_VERDICT,
-        pixels={"variant": 120, "verdict": 95, "over": 110, " ": 60, "blocks": 60},
+        pixels={"load": 110, "unit": 80, "first variant": 130, "variant": 130, "outcome": 130},
     ).panel()
 
 
@@ -149,31 +170,38 @@ def _figures_of_each() -> table.Panel:
             column("memory", "bytes", "vtlab_memory_bytes", "resident"),
             column("CPU throttled", "percentunit", "vtlab_throttled_ratio", "throttled_periods", 1),
             column("errors", "percentunit", "vtlab_error_ratio", "error_ratio", 2),
+            Column(
+                "failed blocks", "none", f"max by (namespace, variant) ({queries.published('vtlab_failed_blocks')})", 0
+            ),
         ],
         sort="variant",
         height=5,
     ).panel()
 
 
-_OF_COMPARISONS: dict[str, Name] = {
-    "ratio": "vtlab_comparison_ratio",
-    "from": "vtlab_comparison_low",
-    "to": "vtlab_comparison_high",
+_NUMBERS: dict[Name, str] = {
+    "vtlab_outcome_base_value": "first variant",
+    "vtlab_outcome_value": "variant ",
+    "vtlab_outcome_ratio": "ratio",
+    "vtlab_outcome_low": "from",
+    "vtlab_outcome_high": "to",
+    "vtlab_outcome_margin": "margin",
 }
 
 
-def _ratios() -> table.Panel:
-    # Where a variant fails there is a verdict, and no ratio.
+def _outcomes_in_numbers() -> table.Panel:
+    labels = {"criterion": "criterion", "load": "load", "variant": "variant", "sign": "bound"}
     return Table(
-        "Ratios to the first variant",
-        "By vtlab's verdict, with confidence intervals. A metric that cannot be compared in this run has no ratio.",
-        {"metric": "metric", "variant": "variant", "over": "over", "sign": " "},
+        "Outcomes in numbers",
+        "Values are OK answers a second, seconds, CPU seconds per 1,000 OK answers, or bytes. With ≥ or ≤ the load"
+        " limited a variant: the true ratio may be further from 1.",
+        labels,
         [
-            Column(name, "suffix:×", f"max by (metric, variant, over, sign) ({queries.published(published)})", 3)
-            for name, published in _OF_COMPARISONS.items()
+            Column(name, "none", f"max by ({', '.join(labels)}) ({queries.published(published)})", 3)
+            for published, name in _NUMBERS.items()
         ],
-        sort="metric",
-        height=8,
+        sort="criterion",
+        height=10,
         no_value=NO_VERDICT,
     ).panel()
 

@@ -11,8 +11,9 @@ from vtlab.analysis import comparable
 from vtlab.catalogue import resources
 from vtlab.catalogue.published import KEEPS_UP, PUBLISHED, Name
 from vtlab.catalogue.resources import EXCEEDED
+from vtlab.model.outcome import Outcome
 from vtlab.model.run import Analysis, Run
-from vtlab.model.verdict import Bottleneck, Bound, Comparison, Verdict
+from vtlab.model.verdict import Bottleneck, Bound, Verdict
 from vtlab.prometheus.api import PrometheusApi
 
 #: Milliseconds: Prometheus refuses samples an hour older than its newest sample, of any series.
@@ -28,12 +29,22 @@ class Sample:
     value: float
 
 
+@dataclass(frozen=True)
+class Words:
+    """Words of the report, so that dashboards say the same."""
+
+    #: The sentence of each decision, by the variant that it is about.
+    headlines: Mapping[str, str]
+    #: Labels of ``vtlab_outcome_info``, a row of the report each, in the order of ``Verdict.outcomes``.
+    rows: Sequence[Mapping[str, str]]
+
+
 def has_verdict(verdict: Verdict) -> bool:
     """Tells whether there is something to publish: a run that is invalid or has not ended has no verdict."""
-    return verdict.valid or any(c.verdict == "fails" for c in verdict.comparisons)
+    return verdict.valid or any(outcome.judgement == "fails" for outcome in verdict.outcomes)
 
 
-def publish(client: PrometheusApi, analysis: Analysis) -> int:
+def publish(client: PrometheusApi, analysis: Analysis, words: Words) -> int:
     """Writes the verdict, dated at the run's end; returns that date (epoch ms). BlockFault where Prometheus refuses
     it."""
     at = ended(analysis.run)
@@ -42,7 +53,7 @@ def publish(client: PrometheusApi, analysis: Analysis) -> int:
         now = client.now()
         at = min(now, max(at or now, now - _OLDEST))
     dated = at or client.now()
-    client.write(document(list(samples(analysis)), dated))
+    client.write(document(list(samples(analysis, words)), dated))
     return dated
 
 
@@ -53,35 +64,68 @@ def ended(run: Run) -> int | None:
     return max((phase.drained for phase in phases), default=None)
 
 
-def samples(analysis: Analysis) -> Iterator[Sample]:
+def samples(analysis: Analysis, words: Words) -> Iterator[Sample]:
     """Yields the samples of a verdict that dashboards need."""
     verdict, manifest = analysis.verdict, analysis.run.manifest
     run_labels = {"experiment": verdict.experiment, "testid": manifest.run_id}
     if "namespace" in manifest.cluster:
         run_labels["namespace"] = manifest.cluster["namespace"]
     yield Sample("vtlab_verdict_blocks", run_labels, verdict.n)
-    yield Sample("vtlab_verdict_margin", run_labels, verdict.margin)
-    for comparison in verdict.comparisons:
-        labels = {**run_labels, **_labels(comparison)}
-        if comparison.ratio is not None or comparison.verdict is not None:
-            yield Sample("vtlab_comparison_ratio", labels, _number(comparison.ratio))
-        if comparison.low is not None and comparison.high is not None:
-            yield Sample("vtlab_comparison_low", labels, comparison.low)
-            yield Sample("vtlab_comparison_high", labels, comparison.high)
-    for name, variant in verdict.variants.items():
-        variant_labels = {**run_labels, "variant": name}
-        limit = variant.bottleneck
-        bottleneck_labels = {**variant_labels, "resource": limit.resource, "bottleneck": bottleneck(limit)}
-        yield Sample("vtlab_bottleneck_ratio", bottleneck_labels, _number(limit.utilisation))
-        yield Sample("vtlab_failed_blocks", variant_labels, variant.failed_blocks)
-        yield from (Sample(figure, variant_labels, _number(value)) for figure, value in _figures(analysis, name))
-        for bound in variant.bounds:
-            resource_labels = {**variant_labels, "resource": bound.resource}
-            yield Sample("vtlab_utilization_ratio", resource_labels, bound.utilisation)
-            yield Sample("vtlab_bound_rate", resource_labels, bound.bound)
-            yield Sample("vtlab_demand_seconds", resource_labels, bound.service_demand)
-            yield Sample("vtlab_capacity_count", resource_labels, bound.capacity)
-            yield Sample("vtlab_used_count", resource_labels, _number(_used(bound)))
+    for decision in verdict.decisions:
+        labels = {"variant": decision.of, "over": decision.over, "advice": decision.advice}
+        yield Sample("vtlab_decision_info", {**run_labels, **labels, "headline": words.headlines[decision.of]}, 1)
+    for place, (outcome, row) in enumerate(zip(verdict.outcomes, words.rows, strict=True), 1):
+        labels = {**run_labels, **_labels(outcome)}
+        yield Sample("vtlab_outcome_info", {**labels, **row}, place)
+        yield from (Sample(name, labels, value) for name, value in _numbers(outcome) if value is not None)
+    for name in verdict.variants:
+        yield from _samples_of_variant(analysis, name, {**run_labels, "variant": name})
+
+
+def _numbers(outcome: Outcome) -> Iterator[tuple[Name, float | None]]:
+    yield "vtlab_outcome_ratio", _number(outcome.ratio)
+    yield "vtlab_outcome_low", outcome.low
+    yield "vtlab_outcome_high", outcome.high
+    yield "vtlab_outcome_margin", outcome.margin
+    yield "vtlab_outcome_base_value", outcome.base_value
+    yield "vtlab_outcome_value", outcome.value
+
+
+def _labels(outcome: Outcome) -> dict[str, str]:
+    key = outcome.key
+    labels = {
+        "variant": outcome.of,
+        "over": outcome.over,
+        "criterion": key.criterion,
+        "load": key.load,
+        "percentile": outcome.percentile,
+        "judgement": outcome.judgement,
+        "sign": _sign(outcome),
+    }
+    return {name: value for name, value in labels.items() if value}
+
+
+def _sign(outcome: Outcome) -> str | None:
+    """Tells what a ratio is: a bound, where the true one may be further from 1, or as good as equal."""
+    if outcome.is_lower_bound and outcome.ratio is not None:
+        return "≤" if outcome.ratio < 1 and outcome.judgement != "same" else "≥"
+    return "=" if outcome.judgement == "same" else None
+
+
+def _samples_of_variant(analysis: Analysis, name: str, labels: Mapping[str, str]) -> Iterator[Sample]:
+    variant = analysis.verdict.variants[name]
+    limit = variant.bottleneck
+    bottleneck_labels = {**labels, "resource": limit.resource, "bottleneck": bottleneck(limit)}
+    yield Sample("vtlab_bottleneck_ratio", bottleneck_labels, _number(limit.utilisation))
+    yield Sample("vtlab_failed_blocks", labels, variant.failed_blocks)
+    yield from (Sample(figure, labels, _number(value)) for figure, value in _figures(analysis, name))
+    for bound in variant.bounds:
+        resource_labels = {**labels, "resource": bound.resource}
+        yield Sample("vtlab_utilization_ratio", resource_labels, bound.utilisation)
+        yield Sample("vtlab_bound_rate", resource_labels, bound.bound)
+        yield Sample("vtlab_demand_seconds", resource_labels, bound.service_demand)
+        yield Sample("vtlab_capacity_count", resource_labels, bound.capacity)
+        yield Sample("vtlab_used_count", resource_labels, _number(_used(bound)))
 
 
 def _figures(analysis: Analysis, variant: str) -> Iterator[tuple[Name, float | None]]:
@@ -116,19 +160,6 @@ def _short(name: str) -> str:
     return resources.without_article(resources.bottleneck_words(name))
 
 
-def headline(comparison: Comparison) -> str:
-    """Names the verdict as briefly: ``virtual is faster``, ``platform fails``."""
-    variant, over, verdict = comparison.of, comparison.over, comparison.verdict
-    if verdict == "fails":
-        failing = " and ".join(comparison.fails) or variant
-        return f"{failing} fail" if len(comparison.fails) > 1 else f"{failing} fails"
-    if verdict == "equivalent":
-        return f"{variant}, {over}: equivalent"
-    if verdict == "inconclusive":
-        return f"{variant}, {over}: inconclusive"
-    return f"{variant} is {verdict}"
-
-
 def document(written: Sequence[Sample], at_ms: int) -> dict[str, Any]:
     """Returns an ExportMetricsServiceRequest in JSON.
 
@@ -144,20 +175,6 @@ def document(written: Sequence[Sample], at_ms: int) -> dict[str, Any]:
         if any(sample.name == name for sample in written)
     ]
     return {"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}
-
-
-def _labels(comparison: Comparison) -> dict[str, str]:
-    labels = {"variant": comparison.of, "over": comparison.over, "metric": comparison.metric}
-    if comparison.is_lower_bound and comparison.ratio is not None:
-        # The true ratio is further from 1.
-        labels["sign"] = "≥" if comparison.ratio > 1 else "≤"
-    elif comparison.verdict == "equivalent":
-        labels["sign"] = "="
-    if comparison.verdict is not None:
-        labels |= {"verdict": comparison.verdict, "headline": headline(comparison)}
-    if comparison.fails:
-        labels["fails"] = ",".join(comparison.fails)
-    return labels
 
 
 def _number(value: float | None) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from vtlab.analysis.verdict import split_by_comparison
 from vtlab.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, LabError
 from vtlab.host import operating_system, process_ledger, tools
@@ -17,7 +18,9 @@ from vtlab.measuring.progress import Progress
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
 from vtlab.prometheus.api import PrometheusApi
-from vtlab.prometheus.publish import has_verdict, publish
+from vtlab.prometheus.publish import Words, has_verdict, publish
+from vtlab.report.words.outcome_rows import OutcomeRow, rows
+from vtlab.report.words.verdict_lines import verdict_lines
 from vtlab.runs import store
 from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
@@ -34,7 +37,7 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
         try:
             with _prometheus(run_folder, analysis.run.manifest) as client:
                 if client:
-                    dated = publish(client, analysis)
+                    dated = publish(client, analysis, words_of(analysis))
                     where = link.line(analysis.run, dated, os.environ.get(link.GRAFANA))
                     console.print(where, highlight=False, soft_wrap=True)
         except Interrupted:
@@ -44,6 +47,27 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
             fix = f"; {error.fix}" if isinstance(error, LabError) and error.fix else ""
             text = f"note: the dashboards do not show the verdict of {analysis.run.name}: {error}{fix}"
             console.print(text, highlight=False, style="yellow", soft_wrap=True)
+
+
+def words_of(analysis: Analysis) -> Words:
+    """Writes the words of the report that dashboards show."""
+    pairs = split_by_comparison(analysis)
+    headlines = {pair.verdict.decisions[0].of: verdict_lines(pair).verdict for pair in pairs}
+    return Words(headlines, [_labels(row) for pair in pairs for row in rows(pair)])
+
+
+def _labels(row: OutcomeRow) -> dict[str, str]:
+    labels = {
+        "title": row.criterion,
+        "at": row.load,
+        "unit": row.unit,
+        "base": row.base_value,
+        "measured": row.value,
+        "change": row.change,
+        "outcome": f"{row.symbol} {row.judgement}",
+    }
+    # To Prometheus an empty label is none.
+    return {name: text for name, text in labels.items() if text}
 
 
 def serve_kept_data(folder: Path, port: int, console: Console) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from vtlab.analysis.laws.phases import cpu_per_ok
 from vtlab.analysis.metrics import percentile
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE
+from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest, Percentile
 from vtlab.model.outcome import Key, LoadName
 from vtlab.model.records import Block, Latency, Trial, typical_trials
@@ -54,6 +54,13 @@ def loads_of(experiment: Experiment) -> list[LoadName]:
     if experiment.load_.full == NONE:
         return ["typical"]
     return ["full"] if experiment.typical_beside is None else ["full", "typical"]
+
+
+def typical_rate(experiment: Experiment, manifest: Manifest) -> float | None:
+    """Returns the arrivals a second of typical load; None without one, and before the first block has chosen it."""
+    if manifest.typical:
+        return manifest.typical.rate
+    return None if isinstance(experiment.load, ClosedLoad) else experiment.load.rate
 
 
 def count_claims(experiment: Experiment) -> int:

@@ -12,7 +12,7 @@ from vtlab.analysis.criteria.judged import Pair
 from vtlab.analysis.metrics import MICROSECOND, PAGE
 from vtlab.analysis.statistics import paired, percentiles
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Trial
+from vtlab.model.records import Answers, Block, Trial
 
 
 def floor(experiment: Experiment, criterion: Criterion, blocks: Sequence[Block], pair: Pair) -> float:
@@ -59,9 +59,13 @@ def _variance(trials: Sequence[Trial], criterion: Criterion) -> float:
 
 
 def widest_span(trials: Sequence[Trial], criterion: Criterion) -> float:
-    """Computes the largest factor that the 95 % interval of a percentile spans in one of these windows; 1 where no
-    window tells."""
-    spans = [percentiles.span(t.answers, _name(criterion)) for t in trials if _tells(t) and t.answers]
+    """Computes the largest factor that the 95 % interval of a percentile spans over these windows of a variant; 1 where
+    no window tells."""
+    by_variant: dict[str, list[Answers]] = {}
+    for trial in trials:
+        if trial.answers and _tells(trial):
+            by_variant.setdefault(trial.variant, []).append(trial.answers)
+    spans = [percentiles.span(percentiles.joined(windows), _name(criterion)) for windows in by_variant.values()]
     return max(spans, default=1.0)
 
 

@@ -88,7 +88,7 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     if any(not t.latency.count and t.ok for t in trials_of_pair):
         return Reason("latency is not steady within a window")
     if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
-        return Reason("too few answers lie beyond it: the interval of a window's percentile is too wide")
+        return Reason("it lies between two modes, or too few answers lie beyond it")
     if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):
         return Reason("the answers do not account for all users")
     return None

@@ -14,14 +14,16 @@ Sources
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from vtlab.model.histogram import quantile
+from vtlab.model.histogram import merged, quantile
 from vtlab.model.manifest import Percentile
-from vtlab.model.records import Answers
+from vtlab.model.records import Answers, Parts
 
 #: Share of the answers at or below each percentile.
 SHARES: dict[Percentile | str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-#: Factor that the 95 % interval of a window's percentile may span: of one between two modes it is far more.
+#: Factor that the 95 % interval of a percentile over the windows of a variant may span. That of one between two modes
+#: spans far more.
 MOST_SPAN = 1.5
 #: Standard deviations on each side of a 95 % interval.
 _TWO_SIDED = 1.96
@@ -58,6 +60,18 @@ def log_error(answers: Answers, name: str) -> float:
 def span(answers: Answers, name: str) -> float:
     """Computes the factor between the ends of the 95 % interval of a window's percentile, 1 or more."""
     return _range(answers, name, _TWO_SIDED * share_error(answers, name))
+
+
+def joined(windows: Sequence[Answers]) -> Answers:
+    """Joins windows of a variant, one or more, into one: histograms are added, parts follow each other.
+
+    More windows tell more: an interval over all of them is narrow unless the percentile lies between two modes, however
+    few answers each window has.
+    """
+    first = windows[0]
+    above = {name: [n for w in windows for n in w.parts.above.get(name, [])] for name in first.parts.above}
+    parts = Parts(seconds=first.parts.seconds, ok=[n for w in windows for n in w.parts.ok], above=above)
+    return first.model_copy(update={"histogram": merged([w.histogram for w in windows]), "parts": parts})
 
 
 def _range(answers: Answers, name: str, off: float) -> float:
