@@ -61,7 +61,7 @@ def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
 def overloaded_blocks(judged: Judged, variant: str) -> int:
     """Counts the blocks in which a variant was overloaded at typical load."""
 
-    return sum(overload.at_typical_load(block, judged.experiment, variant) for block in judged.blocks)
+    return overload.blocks_at_typical_load(judged.blocks, judged.experiment, variant)
 
 
 def _lags(judged: Judged, pair: Pair) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis.validity.overload import ALL_HALVES, most_added
+from vtlab.analysis.validity.overload import BLOCKS_THAT_LAG, most_added
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class Shares:
 def simulate(use: float, runs: int, seed: int = 1) -> Shares:
     """Simulates so many runs of a variant that keeps up: three blocks, whose two trials have the same arrivals."""
     random = np.random.default_rng(seed)
-    windows = [[window(random, use) for _ in range(ALL_HALVES // 4)] for _ in range(runs)]
+    windows = [[window(random, use) for _ in range(BLOCKS_THAT_LAG)] for _ in range(runs)]
     by_counts = [any(w.grows for w in run) for run in windows]
     by_halves = [any(w.grows and w.lags for w in run) for run in windows]
     overloaded = [any(w.grows for w in run) and all(w.lags for w in run) for run in windows]

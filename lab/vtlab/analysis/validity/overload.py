@@ -28,9 +28,9 @@ MOST_DROPPED = 0.001
 #: difference of two counts by chance.
 MOST_ADDED = 0.01
 ADDED_BY_CHANCE = 3.0
-#: Halves of windows, all with fewer completions than arrivals, from which on that alone shows an overload: those of
-#: three blocks of two trials, whose arrivals are alike.
-ALL_HALVES = 12
+#: Blocks from which on it shows an overload by itself that less was completed than arrived in every half of all
+#: windows. The windows of one block have the same arrivals.
+BLOCKS_THAT_LAG = 3
 
 
 def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[float]:
@@ -41,35 +41,46 @@ def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) ->
     return found if found and _could_be_otherwise(blocks, measured) else []
 
 
-def at_typical_load(block: Block, experiment: Experiment, variant: str) -> bool:
-    """Tells whether a variant is overloaded at the typical load of a block."""
-    trials = typical_trials(block, experiment)
-    if not any(overloaded(t, experiment) for t in trials if t.variant == variant):
-        return False
-    served = [t.throughput for t in block.trials if t.variant == variant]
-    if experiment.typical_beside is not None and served:
-        # Full load shows what it can serve.
-        rate = max(t.rate or 0.0 for t in trials if t.variant == variant)
-        return min(served) <= rate or _others_keep_up([block], experiment, variant)
-    return _could_be_otherwise([block], measured_variant([block], experiment, variant))
+def blocks_at_typical_load(blocks: Sequence[Block], experiment: Experiment, variant: str) -> int:
+    """Counts the blocks at whose typical load a variant is overloaded."""
+    grown = [b for b in blocks if any(overloaded(t, experiment) for t in _at_rate([b], experiment, variant))]
+    measured = measured_variant(blocks, experiment, variant)
+    is_clear = bool(grown) and _could_be_otherwise(blocks, measured)
+    return len(grown) if is_clear else sum(_others_keep_up([b], experiment, variant) for b in grown)
+
+
+def _at_rate(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[Trial]:
+    """Selects a variant's windows of open load."""
+    return [t for block in blocks for t in typical_trials(block, experiment) if t.variant == variant]
 
 
 def _could_be_otherwise(blocks: Sequence[Block], measured: Measured) -> bool:
-    """Tells whether a bound is below the rate, another variant keeps up with the same arrivals, or the variant
-    completed less than arrived in every half of many."""
-    rate = max((t.rate or 0.0 for t in measured.trials), default=0.0)
-    if any(b.bound <= rate and RESOURCES[b.resource].demand != "load" for b in bounds(measured)):
+    """Tells whether the rate is too much for the variant, or for another, by a bound or by what full load shows; another
+    keeps up with the same arrivals; or the variant completed less than arrived in every half of many windows."""
+    experiment, variant = measured.experiment, measured.variant
+    names = {t.variant for block in blocks for t in typical_trials(block, experiment)}
+    if any(_is_too_much(blocks, measured_variant(blocks, experiment, name)) for name in names):
         return True
-    if _others_keep_up(blocks, measured.experiment, measured.variant):
+    if _others_keep_up(blocks, experiment, variant):
         return True
-    halves = [half for t in measured.trials for half in _lags(t)]
-    return len(halves) >= ALL_HALVES and all(halves)
+    windows = _at_rate(blocks, experiment, variant)
+    return len(blocks) >= BLOCKS_THAT_LAG and all(t.answers is not None and all(_lags(t)) for t in windows)
+
+
+def _is_too_much(blocks: Sequence[Block], measured: Measured) -> bool:
+    """Tells whether a variant can serve no more than the rate: by what full load shows, else by a bound."""
+    experiment = measured.experiment
+    rate = max((t.rate or 0.0 for t in _at_rate(blocks, experiment, measured.variant)), default=0.0)
+    if experiment.typical_beside is not None:
+        most = [measured.throughput] if measured.throughput else []
+    else:
+        most = [b.bound for b in bounds(measured) if RESOURCES[b.resource].demand != "load"]
+    return min(most, default=math.inf) <= rate
 
 
 def _others_keep_up(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
-    trials = [t for block in blocks for t in typical_trials(block, experiment)]
-    others = {t.variant for t in trials} - {variant}
-    return any(not growths([t for t in trials if t.variant == other], experiment) for other in others)
+    others = {t.variant for block in blocks for t in typical_trials(block, experiment)} - {variant}
+    return any(not growths(_at_rate(blocks, experiment, other), experiment) for other in others)
 
 
 def _lags(trial: Trial) -> list[bool]:
