@@ -424,7 +424,7 @@ def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     assert (first.verdict.n, first.rejected, first.checks) == (6, whole.rejected, whole.checks)
     text = markdown.render([first, second])
     assert "## threads, virtual-small · 1 CPU" in text
-    assert "throughput 1.50×" in html.render([second])
+    assert "1.50× (" in html.render([second])
     assert verdict.split_by_comparison(recorded.analysed(recorded.run())) == [recorded.analysed(recorded.run())]
 
 
