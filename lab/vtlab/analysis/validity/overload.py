@@ -55,8 +55,8 @@ def _at_rate(blocks: Sequence[Block], experiment: Experiment, variant: str) -> l
 
 
 def _could_be_otherwise(blocks: Sequence[Block], measured: Measured) -> bool:
-    """Tells whether the rate is too much for the variant, or for another, by a bound or by what full load shows; another
-    keeps up with the same arrivals; or the variant completed less than arrived in every half of many windows."""
+    """Tells whether the rate is too much for the variant, or for another, by a bound or by what full load shows;
+    another keeps up with the same arrivals; or less was completed than arrived in every half of many windows."""
     experiment, variant = measured.experiment, measured.variant
     names = {t.variant for block in blocks for t in typical_trials(block, experiment)}
     if any(_is_too_much(blocks, measured_variant(blocks, experiment, name)) for name in names):
