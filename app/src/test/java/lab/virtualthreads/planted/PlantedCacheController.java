@@ -43,7 +43,7 @@ class PlantedCacheController {
 		return false;
 	}
 
-	/** Looks an entry up, and keeps it from now on; shortly, so that no virtual thread waits while it holds the lock. */
+	/** Looks an entry up, and keeps it from now on; shortly: no virtual thread waits while it holds the lock. */
 	private synchronized boolean isCached(long id) {
 		return this.cached.put(id, true) != null;
 	}
