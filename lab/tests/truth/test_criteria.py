@@ -180,7 +180,7 @@ def test_fallbacks_are_told_beside_the_advice(lab: Lab, planted_service: dict[st
 
 
 def test_errors_of_one_variant_are_told_or_fail_it(lab: Lab, planted_service: dict[str, Any]) -> None:
-    """Three errors in a hundred answers of one variant are told beside the advice, or decide against it where
+    """Three errors in a hundred answers of one variant stand beside the advice, or decide against it where
     max_errors allows fewer."""
     jvms = modes("100ms:1", "100ms:1", LAB_PLANTED_ERRORS="0.03")
     load = windows(20, dict.fromkeys((PLATFORM, VIRTUAL), 200.0), 6.0, warmup_cycles=0, warmup_load="2s")

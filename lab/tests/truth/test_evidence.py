@@ -79,7 +79,7 @@ def test_a_script_is_bound_by_what_its_iterations_need(
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_rare_kind_counts_by_its_weight(lab: Lab, seed: int) -> None:
-    """What a request of a mix with 2 % slow ones takes alone is known at every seed, or said to be unknown."""
+    """What a request of a mix with 2 % slow requests takes alone is known at every seed, or said to be unknown."""
     jvms = Jvms(settings={"SERVER_TOMCAT_THREADS_MAX": "43"})
     requests = [
         {"path": "/thread", "query": {"duration": "10ms"}, "weight": 0.98},

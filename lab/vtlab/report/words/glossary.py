@@ -66,8 +66,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "margin",
-        "The largest difference that is too small to matter, equal in both directions on a logarithmic scale: 5 % of"
-        " capacity and cpu, 20 % or 2 ms of median and tail, 10 % or 8 MiB of memory.",
+        "The largest difference that is too small to matter, equal in both directions on a logarithmic scale. It is 5 %"
+        " of capacity and cpu, 20 % or 2 ms of median and tail, 10 % or 8 MiB of memory.",
     ),
     (
         "criterion",
