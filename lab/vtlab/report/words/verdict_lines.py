@@ -1,4 +1,4 @@
-"""What a run says first: the verdict in one sentence, why, what to do next, and whether the SLO is met."""
+"""First lines of a run: the verdict in one sentence, why, what to do next, and whether the SLO is met."""
 
 from __future__ import annotations
 
