@@ -22,8 +22,9 @@ LEVELS = st.floats(0.001, 0.2)
 def test_without_a_prior_the_interval_is_that_of_paired_t(logs: list[float], level: float, floor: float) -> None:
     t = paired.paired_t(np.asarray(logs), floor, confidence=1 - level)
     found = moderated.interval(logs, None, floor, level)
-    assert found.low == pytest.approx(float(t.low), abs=1e-12)
-    assert found.high == pytest.approx(float(t.high), abs=1e-12)
+    # The level is rounded in one way here and in another there.
+    assert found.low == pytest.approx(float(t.low), rel=1e-9, abs=1e-12)
+    assert found.high == pytest.approx(float(t.high), rel=1e-9, abs=1e-12)
     assert found.df == len(logs) - 1
 
 
