@@ -82,7 +82,7 @@ const MOST_FORMS = 24;
 /** Milliseconds by which a value that was found from quantiles may be off: less than lies between two answers. */
 const ROUNDING = 1e-7;
 
-/** What users send: the names of its kinds, and their shares. */
+/** Kinds of requests that users send: their names, and their shares. */
 interface Sent {
   kinds: string[];
   shares: number[];

@@ -58,14 +58,15 @@ def main(arguments: Sequence[str]) -> int:
     folders = options.read or [
         call_vtlab([*command[:2], name, *command[2:]], options.results.resolve()).folder for name in EXPERIMENTS
     ]
-    found = outcomes([analysis for folder in folders for analysis in analyse_runs(folder)])
+    named_outcomes = outcomes([analysis for folder in folders for analysis in analyse_runs(folder)])
     described = ", ".join(f"{key} {value}" for key, value in machine.describe().items())
     print(f"{datetime.now(UTC):%Y-%m-%d}, {described}\n")
     print("| experiment | criterion | ratio | interval | SD of a block | outcome |\n|---|---|---|---|---|---|")
-    for name, outcome in found:
+    for name, outcome in named_outcomes:
         print(row(name, outcome))
-    print(f"\n{len(false(found))} of {len(found)} outcomes are other than {' or '.join(ALIKE)}; the aim is 0")
-    return int(bool(false(found)))
+    wrong = false(named_outcomes)
+    print(f"\n{len(wrong)} of {len(named_outcomes)} outcomes are other than {' or '.join(ALIKE)}; the aim is 0")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ def _coverage(top: float) -> Iterator[Markup]:
     for end, least in (((0.25, 1.0), 0.93), ((1.0, 1.5), 0.90)):
         yield line(across(end[0]), up(least), across(end[1]), up(least), "promise")
     for number, (kind, draw) in enumerate(simulated_priors.KINDS.items()):
-        found = [(m, simulated_priors.covered(draw, m, _BLOCKS, _RUNS).coverage) for m in simulated_priors.MULTIPLES]
-        yield path([(across(m), up(share)) for m, share in found], f"k{number}")
+        covered = {m: simulated_priors.covered(draw, m, _BLOCKS, _RUNS).coverage for m in simulated_priors.MULTIPLES}
+        yield path([(across(m), up(share)) for m, share in covered.items()], f"k{number}")
         x = _LEFT + 210 * number
         yield line(x, top + 230, x + 30, top + 230, f"k{number}")
         yield text(x + 36, top + 234, kind.partition(":")[0])

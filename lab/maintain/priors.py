@@ -103,8 +103,8 @@ def _rounded(value: float) -> float:
 
 def priors_json(folder: Path = FOLDER) -> str:
     """Writes ``priors.json``: the prior of each criterion for which the archive has enough series."""
-    found = {criterion: fit(list(of.values())) for criterion, of in sorted(deviations(read(folder)).items())}
-    return json.dumps({c: vars(prior) for c, prior in found.items() if prior}, indent=2) + "\n"
+    fitted = {criterion: fit(list(of.values())) for criterion, of in sorted(deviations(read(folder)).items())}
+    return json.dumps({c: vars(prior) for c, prior in fitted.items() if prior}, indent=2) + "\n"
 
 
 def series_of(analysis: Analysis) -> Series:
@@ -147,11 +147,11 @@ def table(archive: Mapping[str, Series]) -> str:
 
 def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
     try:
-        found = [series_of(analysis) for path in arguments for analysis in analyse_runs(Path(path))]
+        all_series = [series_of(analysis) for path in arguments for analysis in analyse_runs(Path(path))]
     except LabError as error:
         print(f"priors: {error.message}\n  fix: {error.fix}", file=sys.stderr)
         return error.exit_code
-    for series in found:
+    for series in all_series:
         (folder / file_name(series)).write_text(series.model_dump_json(indent=1) + "\n", encoding="utf-8")
     print(table(read(folder)))
     return 0

@@ -31,8 +31,8 @@ def key(text: str) -> Key:
 
 def outcome(text: str, ratio: float = 1.0, judgement: Judgement | None = None, **fields: Any) -> Outcome:
     """Makes an outcome of virtual over platform: judged by its ratio, unless a judgement is given."""
-    found = key(text)
-    name = found.criterion
+    wanted = key(text)
+    name = wanted.criterion
     better = "higher" if name == "capacity" else "lower"
     margin, base = _MARGINS[name], _VALUES[name]
     is_same = abs(math.log(ratio)) <= math.log1p(margin)
@@ -40,7 +40,7 @@ def outcome(text: str, ratio: float = 1.0, judgement: Judgement | None = None, *
     spread = SPREAD if not is_same else margin / 4
     interval = {"ratio": ratio, "low": ratio * (1 - spread), "high": ratio * (1 + spread)} if name != "probe" else {}
     made: dict[str, Any] = {
-        "key": found,
+        "key": wanted,
         "of": "virtual",
         "over": "platform",
         "judgement": judgement or by_ratio,
@@ -49,7 +49,7 @@ def outcome(text: str, ratio: float = 1.0, judgement: Judgement | None = None, *
         "value": base * ratio,
         "margin": margin,
         "better": better,
-        "is_claim": name == "capacity" or (name in ("median", "tail") and found.load == "typical"),
+        "is_claim": name == "capacity" or (name in ("median", "tail") and wanted.load == "typical"),
         **interval,
         **fields,
     }

@@ -215,15 +215,15 @@ def test_too_many_arrivals_by_a_tenth_overload_a_variant_and_that_decides(lab: L
     (decision,) = analysis.verdict.decisions
     assert (decision.advice, decision.rule, decision.loser) == ("turn it on", 1, PLATFORM)
     assert decision.fault == "overloaded"
-    found = judgements(analysis)
-    assert (found["median"], found["tail"]) == ("better", "better")
+    judged = judgements(analysis)
+    assert (judged["median"], judged["tail"]) == ("better", "better")
 
 
 def test_too_many_arrivals_by_a_thirtieth_are_never_kept_up_with(lab: Lab) -> None:
     """A variant that gets 3 % more arrivals than it serves is overloaded, slower, or undecided, and never said to keep
     up."""
     analysis = overloading(lab, 0.03)
-    found = judgements(analysis)
-    assert {found["median"], found["tail"]} <= {"better", "undecided", None}, found
+    judged = judgements(analysis)
+    assert {judged["median"], judged["tail"]} <= {"better", "undecided", None}, judged
     assert decided(analysis)[0] in ("turn it on", "no decision")
     assert analysis.verdict.variants[PLATFORM].bottleneck.resource != "load"

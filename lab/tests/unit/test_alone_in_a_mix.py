@@ -1,4 +1,4 @@
-"""What a request of a mix takes alone: single users have few of its rare kinds."""
+"""Response alone of a mix: single users have few of its rare kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the variants of a pair answer differently."""
+"""Differences between the answers of the variants of a pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says first: the decision with the largest effect and the load, why, and what to do next.
+"""First lines of a run: the decision with the largest effect and the load, why, and what to do next.
 
 Each case is a situation that a newcomer may read: what would you do, and why?
 """

@@ -1,4 +1,4 @@
-"""What the variants of a pair answer differently: shares of errors, and of the forms of answers.
+"""Differences between the answers of the variants of a pair: shares of errors, and of the forms of answers.
 
 A service that answers with fallbacks, or with errors that ``max_errors`` allows, is fast for another reason than its
 threads. A share differs where all windows of one variant at a load have more than all of the other, the exact intervals
