@@ -91,9 +91,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "verdict",
-        "On the primary metric only: faster or slower if the interval lies beyond the margin, equivalent if it lies"
-        " within, else inconclusive. Several runs in one report are corrected for their number (Holm, or the levels of"
-        " their looks). A variant that fails decides the verdict.",
+        "The conclusions of a run: the outcomes of all criteria, and the decision for each pair of variants.",
     ),
     (
         "fails",
