@@ -30,7 +30,7 @@ demo: compare ## The same as compare
 jmh: step-jmh ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001); JMH="its options"
 	cd lab && ../$(PYTHON) -m maintain.jmh $(JMH)
 
-up: ## The lab on a Kubernetes: TARGET=kind, minikube, current or embedded; what is there if not given
+up: ## The lab on a Kubernetes: TARGET=kind, minikube, current or kind-from-source; what is there if not given
 	@e2e/up $(or $(TARGET),auto)
 
 down: ## Take down what `make up` brought up
@@ -96,7 +96,7 @@ generate: ## Write every generated file anew (lab/maintain/generate.py has their
 check-generated: ## Fail where a generated file is stale
 	cd lab && ../$(PYTHON) -m maintain.generate --check
 
-measured: vtlab ## The figures of RESULTS="results/DIR ..." for docs/measured.md
+measured: vtlab ## The figures of RESULTS="results/DIR ..." for docs/evidence/measured.md
 	cd lab && ../$(PYTHON) -m maintain.measured_page $(abspath $(RESULTS))
 
 vtlab: ## vtlab alone, for runs on Kubernetes
@@ -104,7 +104,7 @@ vtlab: ## vtlab alone, for runs on Kubernetes
 
 # One step of the set-up each. What does not depend on each other runs at once, but for Maven's steps: Maven does not
 # lock its local repository.
-STEPS := agent app jmh foreign mariadb k6 prometheus promtool helm actionlint modules browser
+STEPS := agent app jmh foreign mariadb postgres k6 prometheus promtool helm actionlint modules browser
 .PHONY: $(addprefix step-,$(STEPS))
 $(addprefix step-,$(STEPS)): step-%: vtlab
 	@$(SETUP) $*
@@ -112,9 +112,10 @@ step-app: step-agent
 step-jmh step-foreign step-mariadb: step-app
 step-foreign: | step-jmh
 step-mariadb: | step-foreign
+step-postgres: | step-mariadb
 step-promtool: | step-prometheus
 
-wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside the checkout
+wheel: ## dist/vtlab-….whl: vtlab with all that it starts but a JDK, for machines of this kind without a checkout
 	@$(SETUP) wheel
 
 chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images
@@ -123,15 +124,15 @@ chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example
 setup: ## What a comparison on this machine needs: virtual environment, app, k6, Prometheus
 	@$(MAKE) -j3 $(addprefix step-,app k6 prometheus)
 
-setup-test: ## That, and what the tests need on top: MariaDB, node modules, Helm, actionlint, Chromium
+setup-test: ## That, and what the tests need on top: MariaDB, PostgreSQL, node modules, Helm, actionlint, Chromium
 	@$(MAKE) -j3 $(addprefix step-,$(STEPS))
 
-picture: setup-test ## docs/images/report.png: the card of a report, for the README
+picture: setup-test ## docs/images/report*.png: the card of a report, for README and docs
 	cd lab && ../$(PYTHON) -m tests.support.picture
 
-prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)
+prose: ## The language of README, CHANGELOG, CONTRIBUTING, SECURITY and docs, by Vale (built once, by Go and a C compiler)
 	@$(SETUP) vale
-	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md docs
+	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
 
 site: vtlab ## The docs as a site, in .tools/site
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict

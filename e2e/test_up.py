@@ -13,7 +13,7 @@ import pytest
 from tests.support.versions import VERSIONS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "tr")
+NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "sleep", "tr")
 #: Answers of stand-ins: what was made before is there.
 KIND = '[ "$*" != "get clusters" ] || ! grep -q "^kind create cluster" "$CALLS" || echo vtlab'
 HELM = '[ "$1" != status ] || grep -q "^helm upgrade --install $2 " "$CALLS"'
@@ -52,6 +52,8 @@ def stand_in(checkout: Path, name: str, answer: str = "", folder: str = "bin") -
     """A program that writes down how it was called, and then does what the lines of shell in ``answer`` say."""
     program = checkout / folder / name
     program.parent.mkdir(exist_ok=True)
+    # Never through a link to a program of the machine.
+    program.unlink(missing_ok=True)
     program.write_text(f'#!/bin/sh\necho "{name} $*" >>"$CALLS"\n{answer}\n', encoding="utf-8")
     program.chmod(0o755)
 
@@ -125,10 +127,10 @@ def test_a_target_that_cannot_be_had_is_not_remembered(checkout: Path, target: s
 
 
 def test_another_target_is_refused_while_one_is_up(checkout: Path) -> None:
-    (checkout / ".tools/up").write_text("target embedded\n", encoding="utf-8")
+    (checkout / ".tools/up").write_text("target minikube\n", encoding="utf-8")
     done = up(checkout, "kind")
     assert done.returncode == 3
-    assert "the target embedded is up" in done.stderr
+    assert "the target minikube is up" in done.stderr
 
 
 def test_only_a_cluster_of_its_own_is_deleted(checkout: Path) -> None:
@@ -152,34 +154,36 @@ def test_only_a_cluster_of_its_own_is_deleted(checkout: Path) -> None:
 def changes(checkout: Path) -> list[str]:
     """The calls that change something, without what they only hand on."""
     asking = ("docker info", "kind get", "kubectl config current", "helm status", "helm get")
-    told = [call for call in calls(checkout) if not call.startswith(asking) and " get " not in call]
-    return [call.split(" -f ")[0].split(" --from-literal")[0].split(" --repo")[0] for call in told]
+    changing = [call for call in calls(checkout) if not call.startswith(asking) and " get " not in call + " "]
+    return [call.split(" -f ")[0].split(" --from-literal")[0].split(" --repo")[0] for call in changing]
+
+
+#: Steps of kind that every call makes, also where the cluster is up.
+BUILD = [
+    "kubectl config use-context kind-vtlab",
+    f"docker build -q -t {LAB} .",
+    f"kind load docker-image --name vtlab {LAB}",
+]
+LABEL = "kubectl label --overwrite namespace lab pod-security.kubernetes.io/enforce=restricted"
+CHART = (
+    "helm upgrade --install lab helm --namespace lab --set image.repository=virtual-threads-lab"
+    f" --set-string image.tag={VERSIONS['LAB_VERSION']} --wait --timeout 5m"
+)
 
 
 def test_kind_step_by_step(checkout: Path) -> None:
     stand_ins(checkout)
-    build = [
-        "kubectl config use-context kind-vtlab",
-        f"docker build -q -t {LAB} .",
-        f"kind load docker-image --name vtlab {LAB}",
-    ]
-    label = "kubectl label --overwrite namespace lab pod-security.kubernetes.io/enforce=restricted"
-    chart = (
-        "helm upgrade --install lab helm --namespace lab --set image.repository=virtual-threads-lab"
-        f" --set-string image.tag={VERSIONS['LAB_VERSION']} --wait --timeout 5m"
-    )
-
     done = up(checkout, "kind")
     assert done.returncode == 0, done.stderr
     assert changes(checkout) == [
         "kind create cluster --name vtlab --wait 120s",
-        *build,
+        *BUILD,
         "kubectl create namespace monitoring",
         "kubectl -n monitoring create secret generic grafana-admin",
         "helm upgrade --install monitoring kube-prometheus-stack",
         "kubectl create namespace lab",
-        label,
-        chart,
+        LABEL,
+        CHART,
     ]
     assert (checkout / ".tools/up").read_text(encoding="utf-8").splitlines() == [
         "target kind",
@@ -190,16 +194,20 @@ def test_kind_step_by_step(checkout: Path) -> None:
         "made lab",
     ]
 
-    # Again: nothing is made twice, and the pods take the image that was built anew under the same tag.
+
+def test_kind_again(checkout: Path) -> None:
+    """Nothing is made twice, and the pods take the image that was built anew under the same tag."""
+    stand_ins(checkout)
+    assert up(checkout, "kind").returncode == 0
     before = len(changes(checkout))
     done = up(checkout, "kind")
     assert done.returncode == 0, done.stderr
     variants = "deployment -l app.kubernetes.io/instance=lab,app.kubernetes.io/component=variant"
     assert changes(checkout)[before:] == [
-        *build,
+        *BUILD,
         "helm upgrade --install monitoring kube-prometheus-stack",
-        label,
-        chart,
+        LABEL,
+        CHART,
         f"kubectl --namespace lab rollout restart {variants}",
         f"kubectl --namespace lab rollout status {variants} --timeout 5m",
     ]
@@ -247,15 +255,68 @@ def test_a_namespace_in_a_cluster_that_was_stopped(checkout: Path) -> None:
     assert not [call for call in calls(checkout) if call.startswith("helm") or " create namespace " in call]
 
 
-def test_an_embedded_cluster_with_a_lab_of_another_user(checkout: Path) -> None:
+def from_source(checkout: Path) -> None:
+    """Stand-ins of e2e/kind, whose cluster comes with its call."""
+    stand_ins(checkout)
+    stand_in(checkout, "kind", KIND.replace("^kind create cluster", "^up $"))
+    for name in ("up", "images", "down"):
+        stand_in(checkout, name, folder="e2e/kind")
+
+
+def test_kind_from_source_step_by_step(checkout: Path) -> None:
+    """Images that elsewhere are pulled are loaded, and Docker ends with the cluster."""
+    from_source(checkout)
+    done = up(checkout, "kind-from-source", "--without-lab")
+    assert done.returncode == 0, done.stderr
+    assert changes(checkout) == [
+        *["up env"] * 2,
+        "up ",
+        "kubectl config use-context kind-vtlab",
+        f"docker build -q -t {LAB} .",
+        f"kind load docker-image --name vtlab {LAB}",
+        "up load k6 mariadb prometheus prometheus-operator prometheus-config-reloader",
+        "kubectl create namespace monitoring",
+        "up monitoring",
+    ]
+    before = len(changes(checkout))
+    assert up(checkout, "jdk21").returncode == 0
+    assert changes(checkout)[before:] == [
+        "up env",
+        "images temurin-21-jre",
+        f"docker build -q -t {LAB}-jdk21 --build-arg JAVA_VERSION=21 .",
+        f"kind load docker-image --name vtlab {LAB}-jdk21",
+    ]
+    before = len(changes(checkout))
+    assert up(checkout, "down").returncode == 0
+    assert changes(checkout)[before:] == ["up env", "down "]
+
+
+def test_kind_from_source_with_a_lab_of_another_user(checkout: Path) -> None:
+    from_source(checkout)
     stand_in(checkout, "kubectl")
-    stand_in(checkout, "cluster", folder="e2e/cluster")
-    done = up(checkout, "embedded")
+    done = up(checkout, "kind-from-source")
     assert done.returncode == 3, done.stderr
     assert "the namespace monitoring is there already" in done.stderr
-    assert not [call for call in calls(checkout) if call in ("cluster deps", "cluster up")]
+    assert changes(checkout) == ["up env"]
     up(checkout, "down")
-    assert "cluster down" not in calls(checkout)
+    assert "down " not in calls(checkout)
+
+
+@pytest.mark.parametrize(
+    ("docker", "own", "target"),
+    [("exit 1", False, "kind-from-source"), ("exit 0", True, "kind-from-source"), ("exit 0", False, None)],
+)
+def test_kind_is_built_where_no_other_docker_works(checkout: Path, docker: str, own: bool, target: str | None) -> None:
+    from_source(checkout)
+    for name in ("kind", "kubectl"):
+        (checkout / "bin" / name).unlink()
+    stand_in(checkout, "docker", docker)
+    stand_in(checkout, "id", "echo 0")
+    stand_in(checkout, "apt-get")
+    if own:
+        (checkout / "docker.pid").write_text("1\n", encoding="utf-8")
+    done = up(checkout, KIND_HOME=str(checkout))
+    assert (f"target: {target}" if target else "no Kubernetes is available here") in done.stderr
 
 
 def test_the_current_context_pulls_the_tag_anew(checkout: Path) -> None:
@@ -274,3 +335,70 @@ def test_the_current_context_pulls_the_tag_anew(checkout: Path) -> None:
 
     assert up(checkout, "current", IMAGE="registry.example/lab:2", CONTEXT="mine").returncode == 0
     assert "export LAB_IMAGE=registry.example/lab:2\n" in up(checkout, "env").stdout
+
+
+#: A Prometheus of another user: its namespace, whether it takes remote writes, labels.
+PROMETHEUS = """case "$*" in
+  "get prometheuses"*) echo "obs {writes} {labels}" ;;
+  *"get namespace monitoring") ;;
+  *) {others} ;;
+esac"""
+
+
+def other_prometheus(writes: str = "true", labels: str = '{\\"release\\":\\"stack\\"}') -> str:
+    return PROMETHEUS.format(writes=writes, labels=labels, others=KUBECTL.strip())
+
+
+@pytest.mark.parametrize(("labels", "given"), [('{\\"release\\":\\"stack\\"}', '{"release":"stack"}'), ("", "{}")])
+def test_in_the_current_context_the_prometheus_that_is_there_is_used(checkout: Path, labels: str, given: str) -> None:
+    """Although there is a namespace monitoring that make up did not make."""
+    stand_ins(checkout, other_prometheus(labels=labels))
+    done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
+    assert done.returncode == 0, done.stderr
+    assert "uses the Prometheus in the namespace obs" in done.stderr
+    (chart,) = [call for call in calls(checkout) if call.startswith("helm upgrade --install lab")]
+    assert [call for call in changes(checkout) if "monitoring" in call and call not in chart] == []
+    assert f"--set monitoring.namespace=obs --set-json monitoring.labels={given} " in chart
+    assert "made monitoring" not in (checkout / ".tools/up").read_text(encoding="utf-8"), "make down leaves it alone"
+
+
+def test_a_prometheus_that_takes_no_remote_writes_is_refused(checkout: Path) -> None:
+    stand_ins(checkout, other_prometheus(writes=""))
+    # The field is left out where it is false, so the labels stand in its place.
+    done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
+    assert done.returncode == 3
+    assert "the Prometheus in the namespace obs takes no remote writes" in done.stderr
+    assert "fix: enableRemoteWriteReceiver: true" in done.stderr
+    assert changes(checkout) == []
+
+
+def test_a_minikube_that_runs_is_taken_where_there_is_no_kind(checkout: Path) -> None:
+    stand_ins(checkout)
+    (checkout / "bin/kind").unlink()
+    stand_in(checkout, "minikube")
+    done = up(checkout, CONTEXT="minikube")
+    assert done.returncode == 0, done.stderr
+    assert "target: minikube" in done.stderr
+    assert f"minikube image load {LAB}" in calls(checkout)
+
+
+def test_a_failure_shows_pods_and_warnings(checkout: Path) -> None:
+    fails = 'case "$*" in "upgrade --install lab "*) echo "Error: timed out" >&2; exit 1 ;; *) exit 0 ;; esac'
+    stand_ins(checkout)
+    stand_in(checkout, "helm", f"{HELM} || exit 1\n{fails}")
+    done = up(checkout, "kind")
+    assert done.returncode == 3, done.stderr
+    assert "Error: timed out" in done.stderr
+    assert "helm ended with exit code 1" in done.stderr
+    asked = [call for call in calls(checkout) if call.startswith("kubectl -n lab get ")]
+    assert asked[:2] == [
+        "kubectl -n lab get pods",
+        "kubectl -n lab get events --field-selector type=Warning --sort-by .metadata.creationTimestamp",
+    ]
+
+
+def test_each_step_is_said_with_its_time(checkout: Path) -> None:
+    stand_ins(checkout)
+    done = up(checkout, "kind")
+    first_words = re.findall(r"(?m)^up: \d+ s: (\S+)", done.stderr)
+    assert first_words == ["target:", "building", "loading", "monitoring", "the"]

@@ -21,8 +21,9 @@
 //                names it or says what it expects) and USERS is one number
 // TYPICAL_USERS, TYPICAL_MEASURE, TYPICAL_SETTLE  its users, its window, and how long it has arrivals before; default: three
 //                times RATE (20 to 1000), what 3,000 arrivals take (5s to 15s), 1500ms
-// PROBES         JSON: variant -> URL of a light request that is sent five times a second beside trials and typical load, each
-//                on a new connection, as a kubelet asks for liveness; default: /actuator/health/liveness of each target; none
+// PROBES         JSON: variant -> URL of a light request that is sent five times a second beside warm-up cycles, trials and typical
+//                load, each on a new connection, as a kubelet asks for liveness; default: /actuator/health/liveness of each
+//                target; none
 // LIGHT          JSON: variant -> [arrivals per second, ...], phases of evenly spaced light load at the end; 0 is idle
 // LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before (an idle one 300 ms); default: 2s, 1s.
 //                An answer may take as long as LIGHT_SETTLE

@@ -1,7 +1,7 @@
 // The script of `helm test`: each variant answers with the right kind of thread.
 // EXPECTED  JSON: base URL -> whether the thread is virtual
-import { check } from 'k6';
-import http from 'k6/http';
+import { check, sleep } from 'k6';
+import http, { type RefinedResponse } from 'k6/http';
 import type { Options } from 'k6/options';
 
 /** The console of k6, which its types leave out. */
@@ -14,9 +14,21 @@ export const options: Options = {
 
 const expected: Record<string, boolean> = JSON.parse(__ENV.EXPECTED as string);
 
+/** Asks for ten seconds at most until there is an answer: a network policy may admit a new pod only after a moment. */
+function answered(url: string): RefinedResponse<'text'> {
+  const end = Date.now() + 10_000;
+  for (;;) {
+    const response = http.get(url, { timeout: '10s', responseType: 'text' });
+    if (response.status !== 0 || Date.now() > end) {
+      return response;
+    }
+    sleep(0.5);
+  }
+}
+
 export default function () {
   for (const [url, isVirtual] of Object.entries(expected)) {
-    const response = http.get(`${url}/thread?duration=10ms`, { timeout: '10s' });
+    const response = answered(`${url}/thread?duration=10ms`);
     const ok = check(response, {
       [`${url} answers on a ${isVirtual ? 'virtual' : 'platform'} thread`]: (r) =>
         r.status === 200 && r.json('isVirtual') === isVirtual,

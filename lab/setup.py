@@ -1,10 +1,15 @@
-"""Puts into the wheel what vtlab reads outside its package. All else of the build is in pyproject.toml."""
+"""Puts into the wheel what vtlab reads and starts outside its package, and names the machines that can start it.
+
+All else of the build is in pyproject.toml.
+"""
 
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 LAB = Path(__file__).resolve().parent
@@ -26,7 +31,18 @@ class BuildWithData(build_py):
         shutil.rmtree(target, ignore_errors=True)
         for path in shipped.files():
             (target / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(LAB.parent / path, target / path)
+            # With its mode: some are programs.
+            shutil.copy(LAB.parent / path, target / path)
 
 
-setup(cmdclass={"build_py": BuildWithData})
+class WheelOfThisMachine(bdist_wheel):
+    """A wheel for every Python 3 on the system that the programs in it are built for."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Returns the tags of interpreter, ABI and platform."""
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        # The programs are linked statically, so the C library does not matter. 2.17 is the oldest that installers know.
+        return "py3", "none", platform.replace("linux_", "manylinux_2_17_", 1)
+
+
+setup(cmdclass={"build_py": BuildWithData, "bdist_wheel": WheelOfThisMachine})

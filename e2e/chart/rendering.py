@@ -27,14 +27,13 @@ def helm_program() -> str:
         os.environ.get("HELM"),
         shutil.which("helm"),
         REPOSITORY / ".tools/bin/helm",
-        Path.home() / ".cache/lab-cluster/bin/helm",
+        Path.home() / ".cache/lab-kind/bin/helm",
     ]
     for path in places:
         if path and os.access(path, os.X_OK):
             return str(path)
     pytest.fail(
-        "helm is missing: put it on PATH (https://helm.sh/docs/intro/install/), set HELM, "
-        "or build it with e2e/cluster/cluster deps",
+        "helm is missing: put it on PATH (https://helm.sh/docs/intro/install/), set HELM, or: make setup-test",
         pytrace=False,
     )
 
@@ -67,6 +66,11 @@ class Rendered:
 
     def names(self, kind: str) -> list[str]:
         return sorted(item["metadata"]["name"] for item in self.of(kind))
+
+    def runner(self) -> Json:
+        """The Job that runs vtlab."""
+        (job,) = self.of("Job")
+        return job
 
     def experiments(self) -> list[str]:
         """The names of the CronJobs that are experiments."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from e2e.chart.rendering import (
     REPOSITORY,
+    Json,
     Rendered,
     containers,
     env,
@@ -34,37 +35,45 @@ def test_one_suspended_cronjob_for_each_experiment_of_the_values(default: Render
     assert {"blocking", "blocking-100ms", "blocking-5s", "blocking-open", "cpu", "mixed"} <= set(names) <= set(runnable)
     for name in names:
         cronjob = default.one("CronJob", f"lab-{name}")["spec"]
-        job = cronjob["jobTemplate"]["spec"]
-        pod = job["template"]["spec"]
-        (k6,) = pod["containers"]
         assert cronjob["suspend"] is True
         assert cronjob["successfulJobsHistoryLimit"] == cronjob["failedJobsHistoryLimit"] == 100
-        assert job["backoffLimit"] == 0
-        assert not {"activeDeadlineSeconds", "ttlSecondsAfterFinished"} & job.keys()
-        assert pod["activeDeadlineSeconds"] == 3600
-        assert pod["restartPolicy"] == "Never"
-        assert pod["securityContext"]["runAsUser"] == 12345
-        assert k6["name"] == "k6"
-        assert k6["image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
-        assert k6["command"] == [
-            *("k6", "run", "--address=", "--no-color", "--quiet"),
-            *("-o", "experimental-prometheus-rw", "/k6/block.ts"),
-        ]
-        assert env(k6) | {urls: json.loads(env(k6)[urls]) for urls in ("TARGETS", "PROBES")} == {
-            "EXPERIMENT": name,
-            "TARGETS": {variant: f"http://lab-{variant}:8080" for variant in ("platform", "virtual")},
-            "PROBES": {
-                variant: f"http://lab-{variant}:8081/actuator/health/liveness" for variant in ("platform", "virtual")
-            },
-            "RUN_ID": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
-            "NAMESPACE": "lab",
-            "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
-            "K6_PROMETHEUS_RW_SERVER_URL": "http://prometheus-operated.monitoring:9090/api/v1/write",
-            "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
-            "K6_NO_USAGE_REPORT": "true",
-            "K6_WEB_DASHBOARD": "false",
-            "HOME": "/tmp",
-        }
+        check_job(cronjob["jobTemplate"]["spec"])
+        (k6,) = cronjob["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+        check_k6(k6, name)
+
+
+def check_job(job: Json) -> None:
+    """Asserts that a Job runs for an hour at most, never again, and stays with its log."""
+    pod = job["template"]["spec"]
+    assert job["backoffLimit"] == 0
+    assert not {"activeDeadlineSeconds", "ttlSecondsAfterFinished"} & job.keys()
+    assert pod["activeDeadlineSeconds"] == 3600
+    assert pod["restartPolicy"] == "Never"
+    assert pod["securityContext"]["runAsUser"] == 12345
+
+
+def check_k6(k6: Json, experiment: str) -> None:
+    """Asserts that a container runs a block of the experiment against the variants of the default."""
+    variants = ("platform", "virtual")
+    assert k6["name"] == "k6"
+    assert k6["image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
+    assert k6["command"] == [
+        *("k6", "run", "--address=", "--no-color", "--quiet"),
+        *("-o", "experimental-prometheus-rw", "/k6/block.ts"),
+    ]
+    assert env(k6) | {urls: json.loads(env(k6)[urls]) for urls in ("TARGETS", "PROBES")} == {
+        "EXPERIMENT": experiment,
+        "TARGETS": {variant: f"http://lab-{variant}:8080" for variant in variants},
+        "PROBES": {variant: f"http://lab-{variant}:8081/actuator/health/liveness" for variant in variants},
+        "RUN_ID": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
+        "NAMESPACE": "lab",
+        "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
+        "K6_PROMETHEUS_RW_SERVER_URL": "http://prometheus-operated.monitoring:9090/api/v1/write",
+        "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
+        "K6_NO_USAGE_REPORT": "true",
+        "K6_WEB_DASHBOARD": "false",
+        "HOME": "/tmp",
+    }
 
 
 def test_every_variant_of_the_release_is_a_target(render: Render) -> None:

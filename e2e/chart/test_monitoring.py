@@ -62,12 +62,13 @@ def test_without_monitoring_nothing_of_the_operator(render: Render) -> None:
 def test_another_prometheus(render: Render) -> None:
     rendered = render(
         "--set",
-        "monitoring.namespace=obs,monitoring.prometheusUrl=https://prom.obs/,monitoring.interval=5s",
+        "monitoring.namespace=obs,monitoring.prometheusUrl=https://prom.obs/,monitoring.interval=5s,"
+        "rbac.subjects[0].kind=User,rbac.subjects[0].name=jane",
     )
 
     (k6,) = containers(rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
     assert env(k6)["K6_PROMETHEUS_RW_SERVER_URL"] == "https://prom.obs/api/v1/write"
-    assert rendered.one("Role", "lab-runner-lab", "obs")
+    assert rendered.one("Role", "lab-runner-lab", "obs")["metadata"]["labels"]
     assert rendered.of("ServiceMonitor")[0]["spec"]["endpoints"][0]["interval"] == "5s"
 
 

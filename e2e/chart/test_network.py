@@ -1,12 +1,13 @@
 """The flows that the rendered objects need, against those that the NetworkPolicies allow: no more, no less.
 
-The embedded cluster takes policies without enforcing them, so this is what proves them.
+All of them, by their rules; e2e/on_cluster/reach.py tries some in a cluster that enforces policies.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -30,6 +31,8 @@ class Peer(NamedTuple):
     name: str
     namespace: str
     labels: dict[str, str]
+    #: Of what is no pod.
+    address: str = ""
 
 
 class Flow(NamedTuple):
@@ -48,6 +51,8 @@ def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
         *release,
         *foreign,
         Peer("dns", *DNS),
+        Peer("DNS of the node", "", {}, "169.254.20.10"),
+        Peer("DNS of the cloud", "", {}, "169.254.169.254"),
         Peer("prometheus", monitoring, PROMETHEUS_LABELS),
         Peer("other pod of kube-system", "kube-system", {"k8s-app": "other"}),
         Peer("other pod of the lab", NAMESPACE, {"app": "other"}),
@@ -61,6 +66,7 @@ def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
     ]
 
 
+ALL_DNS = ("dns", "DNS of the node", "DNS of the cloud")
 OTHER = {"app.kubernetes.io/instance": "other"}
 
 
@@ -84,7 +90,7 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
         if template["metadata"]["labels"]["app.kubernetes.io/component"] in ("database", "downstream"):
             # They open no connection.
             continue
-        flows |= {Flow(name, "dns", 53, "UDP"), Flow(name, "dns", 53, "TCP")}
+        flows |= {Flow(name, dns, 53, protocol) for dns in ALL_DNS for protocol in ("UDP", "TCP")}
         (container,) = containers(template)
         variables = env(container)
         flows |= {Flow(name, *behind(url)) for url in neighbours(variables) if urlsplit(url).hostname in service}
@@ -97,15 +103,20 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
             flows.add(Flow(name, "prometheus", 9090))
         if url := variables.get("K6_PROMETHEUS_RW_SERVER_URL"):
             flows.add(Flow(name, "prometheus", urlsplit(url).port or 443))
+    return flows | {Flow("prometheus", *behind(url)) for url in scraped_urls(rendered)}
+
+
+def scraped_urls(rendered: Rendered) -> list[str]:
+    """The URLs that the ServiceMonitors have scraped."""
+    urls = []
     for monitor in rendered.of("ServiceMonitor"):
         selector = monitor["spec"]["selector"]["matchLabels"]
-        for scraped in rendered.of("Service"):
-            if selector.items() <= scraped["metadata"]["labels"].items():
-                for endpoint in monitor["spec"]["endpoints"]:
-                    (port,) = (p for p in scraped["spec"]["ports"] if p["name"] == endpoint["port"])
-                    name, number = behind(f"http://{scraped['metadata']['name']}:{port['port']}")
-                    flows.add(Flow("prometheus", name, number))
-    return flows
+        for service in rendered.of("Service"):
+            if selector.items() <= service["metadata"]["labels"].items():
+                named = {port["name"]: port["port"] for port in service["spec"]["ports"]}
+                host = service["metadata"]["name"]
+                urls += [f"http://{host}:{named[endpoint['port']]}" for endpoint in monitor["spec"]["endpoints"]]
+    return urls
 
 
 def neighbours(variables: Json) -> list[str]:
@@ -133,8 +144,10 @@ def selects(selector: Json, labels: dict[str, str]) -> bool:
 
 
 def matches(rule_peer: Json, peer: Peer, policy: Json) -> bool:
-    """No rule of ours names addresses: `world` matches nothing but a rule without peers."""
-    assert rule_peer.keys() <= {"namespaceSelector", "podSelector"}
+    """`world` matches nothing but a rule without peers."""
+    assert rule_peer.keys() <= {"namespaceSelector", "podSelector"} or rule_peer.keys() == {"ipBlock"}
+    if "ipBlock" in rule_peer:
+        return bool(peer.address) and ip_address(peer.address) in ip_network(rule_peer["ipBlock"]["cidr"])
     if "namespaceSelector" in rule_peer:
         if not selects(
             rule_peer["namespaceSelector"],
@@ -160,7 +173,9 @@ def openings(rendered: Rendered, peer: Peer, direction: str) -> list[tuple[Json,
     return [(policy, rule) for policy in policies for rule in policy["spec"].get(direction.lower(), [])]
 
 
-def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, port: int, protocol: str) -> bool:
+def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, to: tuple[int, str]) -> bool:
+    """Whether the policies permit it. ``to``: port and protocol."""
+    port, protocol = to
     rules = openings(rendered, at, direction)
     if rules is None:
         return True
@@ -180,17 +195,16 @@ def allowed(rendered: Rendered, everyone: list[Peer]) -> Iterator[Flow]:
         for target in everyone:
             if source is target or not {source.name, target.name} & release:
                 continue
-            for port, protocol in PORTS:
-                if permits(rendered, source, target, "Egress", port, protocol) and permits(
-                    rendered, target, source, "Ingress", port, protocol
-                ):
-                    yield Flow(source.name, target.name, port, protocol)
+            for to in PORTS:
+                outward = permits(rendered, source, target, "Egress", to)
+                if outward and permits(rendered, target, source, "Ingress", to):
+                    yield Flow(source.name, target.name, *to)
 
 
 PORTS = [
     (53, "UDP"),
     (53, "TCP"),
-    *((port, "TCP") for port in (80, 443, 3306, 3307, 5432, 6443, 8080, 8081, 9090, 9999)),
+    *((port, "TCP") for port in (80, 443, 3306, 3307, 5353, 5432, 6443, 8080, 8081, 8443, 9090, 9999)),
 ]
 
 
@@ -222,7 +236,8 @@ def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path
     # The API server is no pod: it may be at any address. No pod of the release listens there.
     if values.name.startswith("runner"):
         others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
-        expected |= {Flow("lab-runner-1", other, port) for other in others for port in (443, 6443)}
+        name = rendered.runner()["metadata"]["name"]
+        expected |= {Flow(name, other, port) for other in others for port in (443, 6443, 8443)}
 
     assert set(allowed(rendered, everyone)) == expected
 
@@ -285,6 +300,33 @@ def test_prometheus_elsewhere(render: Render) -> None:
     assert Flow("cronjob lab-cpu", "prometheus", 443) in needed(rendered, "obs") & flows
     assert Flow("prometheus", "lab-virtual", 8081) in flows
     assert not [flow for flow in flows if flow.port == 9090]
+
+
+OPENSHIFT_DNS = {"dns.operator.openshift.io/daemonset-dns": "default"}
+
+
+def test_dns_prometheus_and_api_server_elsewhere(render: Render) -> None:
+    """As on OpenShift, and where another operator labels Prometheus."""
+    rendered = render(
+        *("-f", CHART / "ci/runner-values.yaml"),
+        *("--set", "networkPolicy.dns.namespace=openshift-dns,networkPolicy.dns.port=5353"),
+        *("--set-json", f"networkPolicy.dns.labels={json.dumps({'k8s-app': None, **OPENSHIFT_DNS})}"),
+        *("--set-json", 'networkPolicy.prometheusLabels={"app.kubernetes.io/name":null,"app":"prometheus"}'),
+        *("--set-json", "networkPolicy.dns.addresses=[]"),
+        *("--set-json", "networkPolicy.apiServerPorts=[16443]"),
+    )
+    dns = Peer("dns", "openshift-dns", OPENSHIFT_DNS)
+    prometheus = Peer("prometheus", "monitoring", {"app": "prometheus"})
+    node = Peer("DNS of the node", "", {}, "169.254.20.10")
+    pods = [Peer(name, NAMESPACE, pod["metadata"]["labels"]) for name, pod in rendered.pods().items()]
+    for pod in pods:
+        assert permits(rendered, pod, dns, "Egress", (5353, "UDP"))
+        assert not permits(rendered, pod, dns, "Egress", (53, "UDP"))
+        assert not permits(rendered, pod, node, "Egress", (5353, "UDP"))
+        component = pod.labels["app.kubernetes.io/component"]
+        assert permits(rendered, pod, prometheus, "Egress", (9090, "TCP")) == (component in ("k6", "runner"))
+        assert permits(rendered, pod, Peer("world", "", {}), "Egress", (16443, "TCP")) == (component == "runner")
+        assert not permits(rendered, pod, Peer("world", "", {}), "Egress", (6443, "TCP"))
 
 
 def test_without_policies_there_are_none(render: Render) -> None:

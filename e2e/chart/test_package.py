@@ -52,21 +52,24 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
 
     first = "db-no-sleep" if any_values.name.startswith("reproductions") else "blocking"
     has_variants = any_values.name != "runner-own-service-values.yaml"
-    assert (f"kubectl -n elsewhere create job --from=cronjob/mine-{first} {first}-1" in text) == has_variants
-    assert (f"kubectl -n elsewhere logs -f job/{first}-1" in text) == has_variants
+    # By the time, so that the same lines work again.
+    assert (f"  job={first}-$(date +%H%M%S)\n" in text) == has_variants
+    assert (f"kubectl -n elsewhere create job --from=cronjob/mine-{first} $job" in text) == has_variants
+    assert ("kubectl -n elsewhere logs -f job/$job" in text) == has_variants
     assert ("helm test mine -n elsewhere" in text) == has_variants
     assert ("Variants:    none: the runner measures copies of the service shop\n" in text) != has_variants
     if "no-monitoring" in any_values.name:
         assert "Monitoring is off" in text
     else:
-        assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in text
+        found = "$(kubectl -n monitoring get service -l app.kubernetes.io/name=grafana -o name)"
+        assert f"kubectl -n monitoring port-forward {found} 3000:80" in text
         assert "get secret grafana-admin" in text
         for dashboard in (REPOSITORY / "grafana-dashboards").glob("*.json"):
             assert f"\n  {json.loads(dashboard.read_text())['title']}\n" in text
         of_runner = any_values.name.startswith("runner")
         assert (f".venv/bin/vtlab doctor {WHERE}" in text) != of_runner
         assert (f".venv/bin/vtlab run blocking {WHERE}" in text) != of_runner
-        assert ("kubectl -n elsewhere logs -f job/mine-runner-1" in text) == of_runner
+        assert ("kubectl -n elsewhere logs -f job/mine-runner-1-" in text) == of_runner
         assert ("kubectl -n elsewhere get configmap mine-verdict" in text) == of_runner
 
 
@@ -74,7 +77,7 @@ def test_notes_name_the_experiments_for_blocks_by_hand(notes: Callable[..., str]
     assert "Experiments: blocking, blocking-100ms, blocking-5s, blocking-open, cpu, mixed\n" in notes()
     text = notes("--set-json", 'experiments=["cpu","mixed"]')
     assert "Experiments: cpu, mixed\n" in text
-    assert "kubectl -n elsewhere create job --from=cronjob/mine-cpu cpu-1" in text
+    assert "kubectl -n elsewhere create job --from=cronjob/mine-cpu $job" in text
     assert "create job" not in notes("--set-json", "experiments=[]")
 
 
@@ -136,6 +139,20 @@ def test_a_package_for_a_registry_has_our_images_from_there_alone(tmp_path: Path
         *("registry.example/lab/virtual-threads-lab", "registry.example/lab/vtlab"),
         *("docker.io/grafana/k6", "docker.io/library/mariadb"),
     }
+
+
+def test_a_registry_of_charts_can_show_it(tmp_path: Path) -> None:
+    """Its README has the values, its metadata say what it is and what it needs beside it."""
+    packaged_readme = helm("show", "readme", packaged(tmp_path)).stdout
+    assert '| `limits.cpu` | `"1"` |' in packaged_readme
+    assert "helm install lab" in packaged_readme
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert {"virtual-threads", "spring-boot", "k6"} <= {*chart["keywords"]}
+    annotations = chart["annotations"]
+    assert annotations["artifacthub.io/license"] == "Apache-2.0"
+    assert "Apache License" in (REPOSITORY / "LICENSE").read_text()
+    (recommended,) = yaml.safe_load(annotations["artifacthub.io/recommendations"])
+    assert recommended["url"].endswith("/kube-prometheus-stack")
 
 
 def test_chart_and_app_have_one_version() -> None:

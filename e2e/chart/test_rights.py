@@ -20,12 +20,16 @@ def granted(role: Json) -> set[str]:
     }
 
 
-def test_roles_are_what_a_run_uses(default: Rendered) -> None:
-    assert len(default.of("Role")) == 2
-    assert granted(default.one("Role", "lab-runner")) == {
+SUBJECT = ("--set", "rbac.subjects[0].kind=User,rbac.subjects[0].name=jane")
+
+
+def test_roles_are_what_a_run_uses(render: Render) -> None:
+    rendered = render(*SUBJECT)
+    assert len(rendered.of("Role")) == 2
+    assert granted(rendered.one("Role", "lab-runner")) == {
         f"{right.verb} {right.resource}" for right in (*RIGHTS, RESIZE)
     }
-    assert granted(default.one("Role", "lab-runner-lab", "monitoring")) == {
+    assert granted(rendered.one("Role", "lab-runner-lab", "monitoring")) == {
         f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
     }
 
@@ -35,6 +39,8 @@ def test_nothing_is_bound_and_nothing_is_for_the_whole_cluster(
 ) -> None:
     for kind in ("RoleBinding", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
         assert default.of(kind) == []
+    # Nothing in another namespace, where nobody would have it.
+    assert default.names("Role") == ["lab-runner"]
 
 
 def test_bound_to_those_named(render: Render) -> None:
@@ -70,13 +76,13 @@ def test_bound_to_those_named(render: Render) -> None:
 
 
 def test_a_release_in_the_namespace_of_the_monitoring(render: Render) -> None:
-    names = render("--set", "monitoring.namespace=lab").names("Role")
+    names = render("--set", "monitoring.namespace=lab", *SUBJECT).names("Role")
 
     assert len(set(names)) == 2
 
 
 def test_without_monitoring_or_without_roles(render: Render) -> None:
-    assert render("--set", "monitoring.enabled=false").names("Role") == ["lab-runner"]
+    assert render(*SUBJECT, "--set", "monitoring.enabled=false").names("Role") == ["lab-runner"]
     assert render("--set", "rbac.create=false").names("Role") == []
 
 
@@ -94,7 +100,7 @@ def test_the_runner_has_the_rights_of_a_run_and_its_own_verdict(render: Render) 
     assert rendered.one("ConfigMap", "lab-verdict").get("data") is None, "an upgrade keeps what is in it"
     (maker,) = rendered.of("ServiceAccount")
     assert maker["automountServiceAccountToken"] is False
-    assert rendered.one("Job", "lab-runner-1")["spec"]["template"]["spec"]["serviceAccountName"] == "lab-runner"
+    assert rendered.runner()["spec"]["template"]["spec"]["serviceAccountName"] == "lab-runner"
 
 
 def test_the_runner_may_measure_copies_of_an_own_service(render: Render) -> None:

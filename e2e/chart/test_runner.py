@@ -23,7 +23,7 @@ OWN_SERVICE = ("-f", CHART / "ci/runner-own-service-values.yaml")
 
 
 def job(rendered: Rendered) -> Json:
-    return rendered.one("Job", "lab-runner-1")
+    return rendered.runner()
 
 
 def words(rendered: Rendered) -> list[str]:
@@ -45,7 +45,7 @@ def test_vtlab_takes_its_command(render: Render) -> None:
 
 
 def test_of_an_own_service_it_measures_copies(render: Render) -> None:
-    """With the release's images and its Prometheus, by an experiment that vtlab takes."""
+    """It has the release's images and its Prometheus, and an experiment that vtlab takes."""
     rendered = render(*OWN_SERVICE)
     name, *arguments = words(rendered)
     run = typer.main.get_command(cli.app).commands[name]  # type: ignore[attr-defined]
@@ -62,6 +62,9 @@ def test_of_an_own_service_it_measures_copies(render: Render) -> None:
     assert given["agent_image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
     assert given["k6_image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
     assert given["monitor_labels"] == "release=stack"
+    assert given["k6_node_selector"] == ""
+    chosen = render(*OWN_SERVICE, "--set-json", 'k6.nodeSelector={"pool":"load","zone":"a"}')
+    assert "--k6-node-selector=pool=load,zone=a" in words(chosen)
     from_pod = {name: value["fieldRef"]["fieldPath"] for name, value in env(vtlab).items() if name != "HOME"}
     assert from_pod == {copies._POD_NAME: "metadata.name", copies._POD_UID: "metadata.uid"}
     assert rendered.variants() == rendered.experiments() == []
@@ -109,9 +112,10 @@ def test_it_writes_to_volumes_alone(render: Render) -> None:
 def test_it_is_an_image_of_this_version(render: Render) -> None:
     (vtlab,) = containers(job(render(*VALUES))["spec"]["template"])
     assert vtlab["image"] == f"vtlab:{VERSIONS['LAB_VERSION']}"
-    user = job(render(*VALUES))["spec"]["template"]["spec"]["securityContext"]["runAsUser"]
+    security = job(render(*VALUES))["spec"]["template"]["spec"]["securityContext"]
+    # The image leaves it to who starts it.
+    assert security["runAsUser"] == 10001
     dockerfile = (REPOSITORY / "lab/Dockerfile").read_text(encoding="utf-8")
-    assert f"USER {user}:{user}" in dockerfile
     entry = shlex.split(dockerfile.rpartition("ENTRYPOINT ")[2].translate(str.maketrans("[],", "   ")))
     assert entry == ["vtlab"]
 
@@ -130,6 +134,15 @@ def test_it_needs_monitoring(refusal: Callable[..., str]) -> None:
 )
 def test_other_values_are_refused(refusal: Callable[..., str], values: str) -> None:
     assert "/runner" in refusal(*VALUES, "--set", values)
+
+
+def test_its_name_says_what_it_is_made_of(render: Render) -> None:
+    """Argo CD renders each time as an installation, and nobody can change a Job: other values are another Job."""
+    name = job(render(*VALUES))["metadata"]["name"]
+    assert re.fullmatch(r"lab-runner-1-[0-9a-f]{6}", name)
+    assert job(render(*VALUES, "--set-string", "limits.cpu=1"))["metadata"]["name"] == name
+    for changed in ("limits.cpu=500m", "runner.options={--blocks=7}", "variants.virtual.jvmFlags={-Xss1m}"):
+        assert job(render(*VALUES, "--set", changed))["metadata"]["name"] != name, changed
 
 
 def test_by_default_there_is_none(default: Rendered) -> None:

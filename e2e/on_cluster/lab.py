@@ -153,6 +153,12 @@ def rollback(revision: str = "") -> None:
     helm("rollback", "lab", *([revision] if revision else []), "--wait", "--timeout", "4m")
 
 
+def enforces_policies() -> bool:
+    """Whether the cluster that e2e/up brought up enforces NetworkPolicies, as far as is known."""
+    targets = ("target kind\n", "target kind-from-source\n")
+    return UP.exists() and UP.read_text(encoding="utf-8").startswith(targets)
+
+
 def fresh_namespace() -> None:
     """An empty namespace in which Pod Security `restricted` is enforced. Fails where one is there that neither e2e/up
     nor a test made: it may be another user's."""
@@ -179,6 +185,13 @@ def job_log(name: str, timeout: float) -> str:
         over = status.get("failed") or time.monotonic() > end
         assert not over, f"job {name}: {status}\n{attempt('kubectl', '-n', NAMESPACE, 'logs', f'job/{name}').stdout}"
         time.sleep(1)
+
+
+def runner_job(revision: int) -> str:
+    """The name of the Job that runs vtlab for this revision of the release."""
+    made = kubectl("get", "jobs", "-l", "app.kubernetes.io/component=runner", "-o", "name").split()
+    (name,) = (job.partition("/")[2] for job in made if f"/{NAMESPACE}-runner-{revision}-" in job)
+    return name
 
 
 def show(figures: Iterable[str]) -> None:

@@ -25,13 +25,9 @@ OF_VTLAB = "app.kubernetes.io/managed-by=vtlab"
 SHOP = {"app": "shop"}
 
 
-def shop() -> list[dict[str, Any]]:
-    """The objects of a team that has a service."""
-
-    def of(version: str, kind: str, **rest: Any) -> dict[str, Any]:
-        return {"apiVersion": version, "kind": kind, "metadata": {"name": "shop"}, **rest}
-
-    container = {
+def web() -> dict[str, Any]:
+    """The container of the service."""
+    return {
         "name": "web",
         "image": pods.image(25),
         "ports": [{"name": "http", "containerPort": 8080}, {"name": "management", "containerPort": 8081}],
@@ -49,9 +45,17 @@ def shop() -> list[dict[str, Any]]:
         },
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
+
+
+def shop() -> list[dict[str, Any]]:
+    """The objects of a team that has a service."""
+
+    def of(version: str, kind: str, **rest: Any) -> dict[str, Any]:
+        return {"apiVersion": version, "kind": kind, "metadata": {"name": "shop"}, **rest}
+
     spec = {
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
+        "containers": [web()],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
     selector = {"matchLabels": SHOP}
@@ -157,10 +161,20 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     document = runs.verdict(lab_call.only(root))
     assert document["valid"] is True, document
     # Also of attempts that a busy machine cost.
-    instances = [instance for block in lab_call.blocks(lab_call.only(root)) for instance in block["instances"]]
+    check_copies(lab_call.blocks(lab_call.only(root)))
+    after = lab.get("deployment", "shop")
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    assert endpoints() == {original}
+    lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
+
+
+def check_copies(blocks: list[dict[str, Any]]) -> None:
+    """Asserts that the copies of both variants had the limits of the experiment, both loads, and the probes of the
+    Deployment beside these."""
+    instances = [instance for block in blocks for instance in block["instances"]]
     assert {instance["variant"] for instance in instances} == {"platform", "virtual"}
     assert {(instance["processors"], instance["cpu_limit"]) for instance in instances} == {(1, 1)}
-    felt = [block for block in lab_call.blocks(lab_call.only(root)) if block["typical"]]
+    felt = [block for block in blocks if block["typical"]]
     assert felt
     for block in felt:
         assert {trial["variant"] for trial in block["typical"]} == {"platform", "virtual"}
@@ -169,10 +183,6 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
             assert trial["probe"]["healthy"] > 0, "the port of the Deployment's own probe was asked"
             assert trial["server"]["jit_cpu"] is not None, "by the agent in the pod"
         assert all(instance["resident_peak"] > 0 for instance in block["instances"])
-    after = lab.get("deployment", "shop")
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
-    assert endpoints() == {original}
-    lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
 
 
 @pytest.mark.cluster_all
@@ -197,8 +207,8 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
 
 @pytest.mark.cluster_all
 def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
-    """Without `--users` vtlab searches the load with copies of a Deployment, and measures blocks of other copies with
-    what it chose. Five threads are named."""
+    """Without `--users` vtlab searches the load with copies of a Deployment, and measures the first block with the same
+    copies and what it chose. Five threads are named."""
     file = tmp_path / "vtlab.json"
     service = {"deployment": "shop", "jvm_flags": ["-Dserver.tomcat.threads.max=5"]}
     file.write_text(json.dumps({"service": service}), encoding="utf-8")
@@ -210,7 +220,7 @@ def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
         run.wait_for(lambda: len(names(copies())) == 2, "copies", 300)
         of_search = names(copies())
         run.until(measuring(1))
-        lab.until("the copies of the search are gone", lambda: of_search.isdisjoint(names(copies())))
+        assert names(copies()) == of_search
         # 4: a busy machine cost three blocks.
         assert run.exit_code() in (0, 4), run.text()
     measured = store.read(lab_call.only(root))
@@ -302,7 +312,7 @@ def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
     values.write_text(json.dumps({**none, "runner": {"experiment": document}}), encoding="utf-8")
     given = ("-f", str(values), *runs.runner())
     lab.install(*given)
-    log = lab.job_log("lab-runner-1", timeout=runs.PATIENCE)
+    log = lab.job_log(lab.runner_job(1), timeout=runs.PATIENCE)
     assert "copies of Deployment shop" in log
     assert "NetworkPolicies for the copies: of-shop" in log
     held = json.loads(lab.get("configmap", "lab-verdict")["data"]["verdict.json"])

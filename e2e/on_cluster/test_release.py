@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.on_cluster import dashboards, lab, runs
+from e2e.on_cluster import dashboards, lab, reach, runs
 from tests.support import lab_call
 from vtlab.dashboards import substitute
 from vtlab.targets.kubernetes.api.rights import RIGHTS
@@ -47,6 +47,13 @@ def test_the_chart_installs_where_restricted_is_enforced() -> None:
 def test_helm_test_finds_each_variant_on_its_kind_of_thread() -> None:
     """`helm test` finds each variant on its kind of thread."""
     assert "Succeeded" in lab.helm("test", "lab", "--timeout", "2m")
+
+
+@pytest.mark.skipif(not lab.enforces_policies(), reason="only kind is known to enforce NetworkPolicies")
+def test_policies_hold_both_ways() -> None:
+    """Where NetworkPolicies are enforced, a pod reaches what its policy names and nothing else. Only the release's k6
+    and tests reach a variant: tried from pods with and without k6's labels, in two namespaces, and from a variant."""
+    reach.hold()
 
 
 BLOCK = "blocking-1"
@@ -262,12 +269,10 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
 
     # Publication 000 in a short form: 1000 users of 5 s take half a minute to come and another to go.
-    rounds = {"platform": "2s", "virtual": "1s"}
+    load = {"users": 400, "round": {"platform": "2s", "virtual": "1s"}}
     query = {"duration": "1s"}
     # The first part of the warm-up ends after so many requests, so that it may have more CPU.
-    short = shortened(
-        "blocking-5s", tmp_path, users=400, rounds=rounds, measure="6s", query=query, warmup_requests=1000
-    )
+    short = shortened("blocking-5s", tmp_path, load, query=query, measure="6s", warmup_requests=1000)
     root = tmp_path / "results"
     before = {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]}
     begun, begun_at = time.monotonic(), time.time()
@@ -277,30 +282,45 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     document = runs.verdict(results)
     assert (document["valid"], document["n"]) == (True, 1)
     assert runs.bottlenecks(document) == {"platform": "tomcat-threads", "virtual": "load"}
-    assert document["environment"]["target"] == "kubernetes"
-    instances = document["environment"]["instances"]
-    assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
-    assert [instance["class_archives"] for instance in instances.values()] == 2 * [{"app.aot": True}]
-    blocks = lab_call.blocks(results)
-    # In place, and back: the pods that were raised are those that were measured.
-    phases = [trial for block in blocks for trial in (*block["warmup"], *block["trials"])]
-    raised = {trial["variant"]: trial["server"]["cpu_limit"] for trial in phases if trial["raised_cpu"] == 2}
-    assert raised == dict.fromkeys(VARIANTS, 2), "read inside the pods, by the Role of the chart"
-    under_limit = {trial["server"]["cpu_limit"] for trial in phases if trial["raised_cpu"] is None}
-    assert (under_limit, document["environment"]["raised_cpu"]) == ({1}, 2)
-    identities = {instance["identity"] for block in blocks for instance in block["instances"]}
-    assert len(identities - before) == 2 * len(blocks), "fresh pods in every block"
+    check_limits(document)
+    check_pods(lab_call.blocks(results), before)
+    assert document["environment"]["raised_cpu"] == 2
     assert (results / "report.html").is_file()
     assert "the dashboards do not show" not in done.stdout
-    of_run = f'{{namespace="lab",testid="{document["environment"]["run_id"]}"}}[1h]'
-    shown = [series["metric"] for series in lab.query(f"last_over_time(vtlab_bottleneck_ratio{of_run})")]
-    assert {labels["variant"]: labels["resource"] for labels in shown} == runs.bottlenecks(document)
-    assert lab.value(f"last_over_time(vtlab_verdict_blocks{of_run})") == 1
+    check_prometheus(document)
     assert runs.left_by_vtlab() == []
     assert alarms(begun_at, time.time()) == set(), "fresh pods are no restart"
     rates = ", ".join(f"{name} {variant['throughput']:.1f}/s" for name, variant in document["variants"].items())
     took = f"{time.monotonic() - begun:.0f} s"
     lab.show([f"blocking-5s with 400 users of 1 s, --target kubernetes --blocks 1: {took}, {rates}"])
+
+
+def check_limits(document: dict[str, Any]) -> None:
+    """Asserts that the instances of a verdict had the chart's CPU limit and its archive of classes."""
+    assert document["environment"]["target"] == "kubernetes"
+    instances = document["environment"]["instances"]
+    assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
+    assert [instance["class_archives"] for instance in instances.values()] == 2 * [{"app.aot": True}]
+
+
+def check_pods(blocks: list[dict[str, Any]], before: set[str]) -> None:
+    """Asserts that each block had pods of its own, with more CPU in the first part of the warm-up alone. ``before``:
+    the uids of the pods before the run."""
+    # In place, and back: the pods that were raised are those that were measured.
+    phases = [trial for block in blocks for trial in (*block["warmup"], *block["trials"])]
+    raised = {trial["variant"]: trial["server"]["cpu_limit"] for trial in phases if trial["raised_cpu"] == 2}
+    assert raised == dict.fromkeys(VARIANTS, 2), "read inside the pods, by the Role of the chart"
+    assert {trial["server"]["cpu_limit"] for trial in phases if trial["raised_cpu"] is None} == {1}
+    identities = {instance["identity"] for block in blocks for instance in block["instances"]}
+    assert len(identities - before) == 2 * len(blocks), "fresh pods in every block"
+
+
+def check_prometheus(document: dict[str, Any]) -> None:
+    """Asserts that Prometheus has the bottlenecks and the number of blocks of a verdict."""
+    of_run = f'{{namespace="lab",testid="{document["environment"]["run_id"]}"}}[1h]'
+    shown = [series["metric"] for series in lab.query(f"last_over_time(vtlab_bottleneck_ratio{of_run})")]
+    assert {labels["variant"]: labels["resource"] for labels in shown} == runs.bottlenecks(document)
+    assert lab.value(f"last_over_time(vtlab_verdict_blocks{of_run})") == 1
 
 
 @every
@@ -386,7 +406,8 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     lab.upgrade("-f", str(file))
 
     two = ["platform-jdk21", "virtual-jdk21"]
-    short = shortened("db-slow-query", tmp_path, users=20, rounds={"platform-jdk21": "2s"}, measure="30s", variants=two)
+    load = {"users": 20, "round": {"platform-jdk21": "2s"}}
+    short = shortened("db-slow-query", tmp_path, load, variants=two, measure="30s")
     begun = time.monotonic()
     done = runs.vtlab(*runs.measure(short, tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -403,20 +424,18 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
 def shortened(
     name: str,
     folder: Path,
-    *,
-    users: int,
-    rounds: dict[str, str],
-    measure: str,
+    load: dict[str, Any],
     variants: list[str] | None = None,
     query: dict[str, str] | None = None,
     **windows: Any,
 ) -> Path:
-    """The file of an experiment with fewer users, another window and maybe fewer variants or shorter requests."""
+    """The file of an experiment with fewer users, other windows and maybe fewer variants or shorter requests. ``load``
+    replaces keys of its full load."""
     experiment = json.loads((lab.REPOSITORY / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
     del experiment["$schema"]
     full = experiment["load"]["full"]
-    full |= {"users": users, "round": rounds}
-    experiment["windows"] |= {"measure": measure, "measure_by_variant": {}, **windows}
+    full |= load
+    experiment["windows"] |= {"measure_by_variant": {}, **windows}
     experiment["requests"][0]["query"] |= query or {}
     if duration := (query or {}).get("duration"):
         full["service_time"] = dict.fromkeys(full.get("service_time", {}), duration)

@@ -34,7 +34,7 @@ def test_one_command_ends_with_a_verdict_in_a_config_map() -> None:
     lab.fresh_namespace()
     begun = time.monotonic()
     lab.install("--set", "experiments={blocking}", *runs.runner())
-    log = lab.job_log("lab-runner-1", timeout=runs.PATIENCE)
+    log = lab.job_log(lab.runner_job(1), timeout=runs.PATIENCE)
     verdict = log[log.index("blocking · 1 CPU") :]
     assert re.search(r"(?m)^WHY +platform is limited by its 200 Tomcat threads", verdict), log
     assert verdict.index("report: /results/") < verdict.index("dashboards: run "), "Prometheus has the verdict, too"
@@ -82,11 +82,12 @@ def test_an_upgrade_measures_anew_and_a_rejected_experiment_is_no_verdict() -> N
     """An upgrade makes another Job: one that asks for another CPU limit than the release has is refused at once, with
     what to set, and leaves no earlier verdict behind."""
     lab.upgrade("--set", "runner.experiments={blocking-100ms}")
-    lab.until("the second Job has failed", lambda: lab.get("job", "lab-runner-2").get("status", {}).get("failed"))
-    log = lab.kubectl("logs", "job/lab-runner-2")
+    second = lab.runner_job(2)
+    lab.until("the second Job has failed", lambda: lab.get("job", second).get("status", {}).get("failed"))
+    log = lab.kubectl("logs", f"job/{second}")
     assert re.search(r"its CPU limit is 1, not 0\.7", log)
     assert "--set-string limits.cpu=0.7" in log
-    assert lab.get("job", "lab-runner-2")["status"]["failed"] == 1, "not tried again"
+    assert lab.get("job", second)["status"]["failed"] == 1, "not tried again"
     assert not lab.get("configmap", "lab-verdict").get("data")
 
 

@@ -6,14 +6,19 @@
 
 {{/* Egress rule for DNS. */}}
 {{- define "lab.dnsEgress" -}}
+{{- $dns := .Values.networkPolicy.dns -}}
 - to:
     - namespaceSelector:
         matchLabels:
-          kubernetes.io/metadata.name: kube-system
+          kubernetes.io/metadata.name: {{ $dns.namespace }}
       podSelector:
         matchLabels:
-          k8s-app: kube-dns
+          {{- toYaml $dns.labels | nindent 10 }}
+    {{- range $dns.addresses }}
+    - ipBlock:
+        cidr: {{ . }}
+    {{- end }}
   ports:
-    - {port: 53, protocol: UDP}
-    - {port: 53, protocol: TCP}
+    - {port: {{ $dns.port }}, protocol: UDP}
+    - {port: {{ $dns.port }}, protocol: TCP}
 {{- end }}

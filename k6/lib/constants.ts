@@ -27,6 +27,8 @@ export const PROBE_INTERVAL = 200;
 export const PROBE_TIMEOUT = 15000;
 export const SLOW_PROBE = 1000;
 export const MOST_UNANSWERED_PROBES = 20;
+/** Milliseconds of a warm-up cycle that ends with its requests in which probes are sent. */
+export const WARM_UP_PROBES = 1000;
 /** Milliseconds between two phases, about: users end and begin on a grid of the wall clock. */
 export const BETWEEN_PHASES = 1000;
 /**

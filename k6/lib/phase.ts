@@ -58,6 +58,6 @@ export interface Phase {
   waitForAnswers: boolean;
   /** The parts of the window; undefined where no more than its totals is told. */
   parts?: Parts | undefined;
-  /** Where probes go beside the load, and whether requests go to the same port. */
-  probe?: { url: string; isSamePort: boolean } | undefined;
+  /** Where probes go beside the load, whether requests go to the same port, and until when they are sent. */
+  probe?: { url: string; isSamePort: boolean; until: number } | undefined;
 }

@@ -16,6 +16,7 @@ import {
   RAMP_UP_PER_CONNECTED_USER,
   RAMP_UP_PER_USER,
   WARM_UP_PATIENCE,
+  WARM_UP_PROBES,
 } from './constants.ts';
 import type { Experiment } from './experiment.ts';
 import type { Input } from './input.ts';
@@ -97,8 +98,12 @@ class Planner {
     const users = this.rounds ? windows.warmup_users : load.users;
     const timed = { start: rampUp, end: rampUp + windows.warmup_load };
     const part = { ...this.arriving(), users, rampUp, ...timed, ...this.counted(users, rampUp) };
+    // What has as many requests for each variant may end long before its end.
+    const until = part.requests === undefined ? part.end : Math.min(part.end, WARM_UP_PROBES);
     for (let cycle = 0; cycle < this.input.warmupCycles; cycle++) {
-      for (const variant of this.variants) this.add('warmup', variant, part, { isCheap: true });
+      for (const variant of this.variants) {
+        this.add('warmup', variant, { ...part, probe: this.probe(variant, until) }, { isCheap: true });
+      }
     }
   }
 
@@ -129,7 +134,8 @@ class Planner {
     // None of fewer users than in the trials queues.
     const longest = this.rounds && users < load.users ? this.rounds.served(variant) : this.round(variant);
     const partsOfRound = this.isDeclared(variant) && start >= rampUp + longest ? longest : undefined;
-    this.add('warmup', variant, { ...this.arriving(), users, rampUp, start, end, partsOfRound });
+    const probe = this.probe(variant, end);
+    this.add('warmup', variant, { ...this.arriving(), users, rampUp, start, end, partsOfRound, probe });
     this.answering += (this.round(variant) * users) / load.users;
   }
 
@@ -170,7 +176,8 @@ class Planner {
       const isFollowed = i < trials.length - 1 || input.typical !== undefined || Object.keys(input.light).length > 0;
       const waitForAnswers = input.waitForAnswers || isFollowed;
       // A curve over numbers of users has no more than totals.
-      const details = (input.users ?? []).length > 1 ? {} : this.details(variant, end - window.start, users, rate);
+      const details =
+        (input.users ?? []).length > 1 ? {} : this.details(variant, { start: window.start, end }, users, rate);
       this.add('measure', variant, { ...arriving, users, ...window, end, ...details }, { waitForAnswers });
       if (waitForAnswers) this.answering += this.round(variant);
     }
@@ -213,18 +220,34 @@ class Planner {
     if (!typical) return;
     const { rate, gaps, users, settle: start, measure } = typical;
     for (const variant of typical.order) {
-      const details = this.details(variant, measure, users, rate);
-      this.add('typical', variant, { ...BARE, rate, gaps, users, start, end: start + measure, ...details });
+      const window = { start, end: start + measure };
+      this.add('typical', variant, {
+        ...BARE,
+        rate,
+        gaps,
+        users,
+        ...window,
+        ...this.details(variant, window, users, rate),
+      });
     }
   }
 
   /** Returns what is told of a window beside its totals, and the probes beside its load. */
-  private details(variant: string, window: number, users: number, rate?: number): Pick<Phase, 'parts' | 'probe'> {
-    const { targets, probes } = this.input;
-    const parts = partsOf(window, users, rate);
+  private details(variant: string, window: { start: number; end: number }, users: number, rate?: number) {
+    const parts = partsOf(window.end - window.start, users, rate);
+    return { parts, probe: this.probe(variant, window.end) };
+  }
+
+  /**
+   * Returns the probes of a phase, if the variant has any. The warm-up has them, too: the first answers to probes let a
+   * JVM throw away code that it compiled for the load alone.
+   */
+  private probe(variant: string, until: number): Phase['probe'] {
+    const { targets, probes, users } = this.input;
     const url = probes[variant];
-    if (url === undefined) return { parts };
-    return { parts, probe: { url, isSamePort: originOf(url) === originOf(targets[variant] as string) } };
+    // A curve over numbers of users has none.
+    if (url === undefined || (users ?? []).length > 1) return undefined;
+    return { url, isSamePort: originOf(url) === originOf(targets[variant] as string), until };
   }
 
   addLightLoad(): void {

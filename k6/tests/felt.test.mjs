@@ -227,7 +227,7 @@ const HEALTH = '/actuator/health/liveness';
 test('a probe goes to its variant alone, on a new connection each, and is in none of the load’s figures', async (t) => {
   const server = await service(({ url }) => ({ after: url === HEALTH ? 30 : 10 }));
   const change = { load: { model: 'closed', users: 8 }, windows: { measure: 2000 } };
-  const env = { ORDER: 'with,without,without,with', RATE: '40', TYPICAL_USERS: '20' };
+  const env = { ORDER: 'with,without,without,with', RATE: '40', TYPICAL_USERS: '20', OWN_CYCLES: '1' };
   const windows = {
     TYPICAL_MEASURE: '2s',
     TYPICAL_SETTLE: '500ms',
@@ -270,6 +270,14 @@ test('a probe goes to its variant alone, on a new connection each, and is in non
     assert.ok(probes.every(({ headers }) => headers.connection === 'close'));
   });
 
+  await t.test('the warm-up has probes, too, and tells nothing of them', () => {
+    const [cycle, other] = document.warmup;
+    assert.deepEqual([cycle.variant, cycle.probe, other.probe], ['with', undefined, undefined]);
+    assert.equal(of('trial_probe', { phase: 'warmup' }).length, 0);
+    const asked = server.log.filter(({ url, arrived }) => url === HEALTH && arrived < cycle.end);
+    assert.ok(asked.length >= 5, `${asked.length}`);
+  });
+
   await t.test('no sample of k6’s own that has a variant is a probe’s', () => {
     const probes = server.log.filter(({ url }) => url === HEALTH).length;
     assert.equal(select('http_reqs', { name: 'probe' }).length, probes);
@@ -280,7 +288,7 @@ test('a probe goes to its variant alone, on a new connection each, and is in non
       }
     }
     for (const { variant, position, phase, started } of result.records) {
-      const trial = `${phase === 'typical' ? 't' : ''}${position}`;
+      const trial = `${{ warmup: 'w', measure: '', typical: 't' }[phase]}${position}`;
       assert.equal(select('http_reqs', { variant, trial }).length, started, trial);
       assert.equal(select('iterations', { trial }).length, 20, 'one of each user that has load');
     }

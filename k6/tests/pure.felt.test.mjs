@@ -7,7 +7,7 @@ import { experiment } from './k6.mjs';
 const { gridNames, statistics, valuesOf } = await load('quantiles');
 const { bucket, histogram } = await load('histogram');
 const { partsOf } = await load('parts');
-const { kindsOf } = await load('kinds');
+const { kindsOf, namesOf } = await load('kinds');
 const { decodeForm, decodeSlot, encodeForm, encodeSlot } = await load('codes');
 const { usersAt, windowAt } = await load('typical');
 const { random } = await load('random');
@@ -140,6 +140,16 @@ test('kinds have one name each, and beyond 20 of them the others are one', () =>
   assert.equal(kindsOf(Array.from({ length: 20 }, (_, i) => `GET /${i}`)).names[19], 'GET /19');
 });
 
+test('requests of one path are told apart by their query, unless they are too many', () => {
+  const get = (path, query = {}) => ({ method: 'GET', path, query });
+  const names = namesOf([get('/search', { q: 'a', n: '5' }), get('/search', { q: '{id}' }), get('/a', { b: '1' })]);
+  assert.deepEqual(names, ['GET /search?q=a&n=5', 'GET /search?q={id}', 'GET /a']);
+  assert.deepEqual(namesOf([get('/a'), get('/a', { b: '1' })]), ['GET /a', 'GET /a?b=1']);
+  assert.deepEqual(namesOf([get('/a'), { ...get('/a'), method: 'POST' }]), ['GET /a', 'POST /a']);
+  const many = namesOf(Array.from({ length: 21 }, (_, i) => get('/search', { q: `${i}` })));
+  assert.deepEqual(new Set(many), new Set(['GET /search']));
+});
+
 test('the form of an answer: its kind, its length to a tenth of a decade, a hash of its shape', () => {
   const form = (body, kind = 3) => decodeForm(encodeForm(kind, body));
   assert.equal(encodeForm(0, null), undefined);
@@ -215,17 +225,32 @@ test('typical load follows the trials, which wait for their answers then, and co
   assert.equal(planned(KNOWN, { ...env, LIGHT: '', TYPICAL: '' })[1].waitForAnswers, false);
 });
 
-test('trials and typical load have parts and probes, other phases neither, a curve over users nothing of it', () => {
+test('trials and typical load have parts and probes, the warm-up probes, a curve over users nothing of it', () => {
   const env = { ORDER: 'platform,virtual', SINGLE: '1s', LIGHT: '{"virtual":[1]}', WARMUP_CYCLES: '1' };
   const block = plan(input(KNOWN, env));
   for (const { kind, parts, probe } of block.phases) {
     const isDetailed = ['measure', 'typical'].includes(kind);
-    assert.deepEqual([parts !== undefined, probe !== undefined], [isDetailed, isDetailed], kind);
+    assert.deepEqual([parts !== undefined, probe !== undefined], [isDetailed, isDetailed || kind === 'warmup'], kind);
   }
   assert.deepEqual([block.users, block.vus], [300, 301]);
   const curve = plan(input(KNOWN, { ...env, USERS: '1,10', LIGHT: '', SINGLE: '0s' }));
   assert.ok(curve.phases.every(({ parts, probe }) => parts === undefined && probe === undefined));
   assert.equal(curve.vus, curve.users);
+});
+
+test('a warm-up cycle has probes to its end, and for a second where it ends with its requests', () => {
+  const cycles = (windows, env) =>
+    planned({ ...KNOWN, windows: { warmup_load: 5000, ramp_up: 100, ...windows } }, env)
+      .filter(({ kind }) => kind === 'warmup')
+      .map(({ probe, end }) => [probe.until, end]);
+  for (const env of [{ OWN_CYCLES: '1' }, { WARMUP_CYCLES: '1' }]) {
+    const whole = cycles({}, env);
+    assert.equal(whole.length, 2);
+    for (const [until, end] of whole) assert.equal(until, end);
+  }
+  const counted = cycles({ warmup_requests: 600 }, { WARMUP_CYCLES: '1' });
+  assert.equal(counted.length, 2);
+  for (const [until, end] of counted) assert.ok(until === 1000 && end > 5000, `${until} of ${end} ms`);
 });
 
 test('probes go to the actuator of each target, where told, or nowhere', () => {

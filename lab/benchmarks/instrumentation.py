@@ -26,7 +26,8 @@ import httpx
 import numpy as np
 
 from vtlab import shipped
-from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics import moderated, paired
+from vtlab.analysis.statistics.stopping_rule import ALPHA
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.server import await_ready
@@ -268,10 +269,11 @@ def main() -> None:
     if not results:
         raise SystemExit("no block was measured")
     logs = [log_ratio(result) for result in results]
-    estimate = paired.estimate(logs)
-    width = "no interval" if estimate.low is None else f"95 % interval {estimate.low:.3f} to {estimate.high:.3f}"
+    interval = moderated.interval(logs, None, 0.0, ALPHA)
+    low, mean, high = (None if log is None else paired.exp(log) for log in (interval.low, interval.mean, interval.high))
+    width = "no interval" if low is None else f"95 % interval {low:.3f} to {high:.3f}"
     sd = "" if len(logs) < 2 else f", SD of a block {np.std(logs, ddof=1):.2%}"
-    print(f"{subject}: metrics on / off: {estimate.ratio:.3f}, {width}, n = {estimate.n}{sd}")
+    print(f"{subject}: metrics on / off: {mean:.3f}, {width}, n = {len(logs)}{sd}")
     print_costs([cost for result in results for cost in result.costs])
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
 

@@ -5,7 +5,7 @@
 The looks share blocks, so that their intervals miss the true ratio together less often than their levels add up to.
 Each level may be larger by the same factor. A run's t statistics at the looks depend neither on the true ratio nor on
 the noise, if it is Gaussian: so standard normal blocks are simulated, with the smallest p over the nominal level of
-each run. The factor for k comparisons is k times the quantile of these at 5 %/k.
+each run. The factor for k claims is k times the quantile of these at 5 %/k.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vtlab.analysis.statistics.paired import Array
 RUNS = 20_000_000
 CHUNK = 100_000
 SEED = 20_261_124
-COMPARISONS = tuple(stopping_rule.FACTORS)
+CLAIMS = tuple(stopping_rule.FACTORS)
 
 
 def smallest(runs: int, seed: int = SEED) -> Array:
@@ -45,8 +45,8 @@ def _smallest(random: np.random.Generator, runs: int) -> Array:
 
 
 def factors(least: Array) -> dict[int, float]:
-    """Returns by number of comparisons the largest factor, in hundredths, with which all looks spend at most 5 %/k."""
-    quantiles = {k: float(np.quantile(least, stopping_rule.ALPHA / k, method="lower")) for k in COMPARISONS}
+    """Returns by number of claims the largest factor, in hundredths, with which all looks spend at most 5 %/k."""
+    quantiles = {k: float(np.quantile(least, stopping_rule.ALPHA / k, method="lower")) for k in CLAIMS}
     return {k: math.floor(100 * k * value) / 100 for k, value in quantiles.items()}
 
 
@@ -56,12 +56,12 @@ def main() -> int:
     least = smallest(runs)
     calibrated = factors(least)
     print(f"{runs:,} runs. Levels of the looks, two-sided, in %; half: half-widths in SDs of a block.")
-    print("comparisons  factor   spent " + "".join(f"  n = {n:2d}    half" for n in stopping_rule.LOOKS))
-    for comparisons, value in calibrated.items():
-        spent = float(np.mean(least <= value / comparisons))
-        looks = "".join(_look(index, value / comparisons) for index in range(len(stopping_rule.LOOKS)))
-        print(f"{comparisons:11d}{value:8.2f}{100 * spent:8.3f} {looks}")
-    print(f"sequential.FACTORS has {'these factors' if calibrated == stopping_rule.FACTORS else 'others'}.")
+    print("     claims  factor   spent " + "".join(f"  n = {n:2d}    half" for n in stopping_rule.LOOKS))
+    for claims, value in calibrated.items():
+        spent = float(np.mean(least <= value / claims))
+        looks = "".join(_look(index, value / claims) for index in range(len(stopping_rule.LOOKS)))
+        print(f"{claims:11d}{value:8.2f}{100 * spent:8.3f} {looks}")
+    print(f"stopping_rule.FACTORS has {'these factors' if calibrated == stopping_rule.FACTORS else 'others'}.")
     return 0
 
 

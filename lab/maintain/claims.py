@@ -1,4 +1,4 @@
-"""Claims of the tests above unit level: the table in ``docs/maintainers/tests.md``, made from the tests' sources.
+"""Claims of the tests above unit level: the tables of ``docs/maintainers/claims.md``, made from the tests' sources.
 
 A claim is one sentence: the first of a Python test's docstring, the first of the Javadoc of a test class with
 ``@Tag("context")``, the title of a k6 test. Nothing is imported: reading the sources starts nothing.
@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-DOCUMENT = "docs/maintainers/tests.md"
-#: What stands before it in the document is written by hand.
-MARK = "<!-- What follows is generated from the tests: make generate -->\n"
+from maintain.reference.pages import page
+
+DOCUMENT = "docs/maintainers/claims.md"
+_INTRODUCTION = "Each claim has one owner, the test beside it. [Tests](tests.md) explains levels and claims."
 #: The levels above unit, in the order of the table.
 LEVELS = ("contract", "truth", "truth-all", "e2e", "e2e-all")
 
@@ -42,10 +43,8 @@ def read(repository: Path) -> list[Claim]:
 
 
 def document(repository: Path) -> str:
-    """Returns the document with its table made anew."""
-    path = repository / DOCUMENT
-    by_hand = path.read_text(encoding="utf-8").partition(MARK)[0] if path.exists() else "# Tests\n\n"
-    return by_hand + MARK + table(read(repository))
+    """Writes the text of ``docs/maintainers/claims.md``."""
+    return page("Claims of the tests", "the tests", _INTRODUCTION, table(read(repository)))
 
 
 def table(claims: Sequence[Claim]) -> str:
@@ -54,7 +53,7 @@ def table(claims: Sequence[Claim]) -> str:
     for level in LEVELS:
         rows = [claim for claim in claims if claim.level == level]
         if rows:
-            lines += ["", f"### make {'test' if level == 'contract' else level}", "", "| claim | test |", "|---|---|"]
+            lines += ["", f"## make {'test' if level == 'contract' else level}", "", "| claim | test |", "|---|---|"]
             lines += [f"| {_cell(claim.text)} | `{claim.owner}` |" for claim in rows]
     return "\n".join(lines) + "\n"
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maintain import claims, few_blocks, measured_page, priors
+from maintain import claims, few_blocks, measured_page, priors, readme
+from maintain.pictures import architecture, block_timeline, forest_plot, lockstep, recording, throttling, users_curve
 from maintain.reference import catalogue, commands, schemas, values
 from maintain.reference import findings as finding_page
 from vtlab.analysis.validity import checks
@@ -78,11 +79,21 @@ TABLE: Sequence[File | Folder] = (
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File(priors.PRIORS, priors.priors_json),
     File(few_blocks.PICTURE, few_blocks.picture),
+    File(architecture.PICTURE, architecture.picture),
+    File(lockstep.PICTURE, lockstep.picture),
+    File(throttling.PICTURE, throttling.picture),
+    File(recording.PICTURE, lambda: recording.picture(recording.call(REPOSITORY))),
+    File(block_timeline.PICTURE, lambda: block_timeline.picture(recording.call(REPOSITORY))),
+    File(users_curve.PICTURE, lambda: users_curve.picture(REPOSITORY)),
+    File(forest_plot.BY_CRITERION, lambda: forest_plot.by_criterion(measured_page.read(REPOSITORY))),
+    File(forest_plot.THROUGHPUT, lambda: forest_plot.throughput(measured_page.read(REPOSITORY))),
+    File(readme.PAGE, lambda: readme.text(REPOSITORY)),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),
     File("docs/reference/cli.md", commands.text),
     File("docs/reference/vtlab-yaml.md", schemas.text),
     File("docs/reference/chart-values.md", lambda: values.text(REPOSITORY)),
+    File("helm/README.md", lambda: values.readme(REPOSITORY)),
     File("docs/reference/metrics.md", catalogue.metrics_page),
     File("docs/reference/alerts.md", catalogue.alerts_page),
     File("docs/reference/glossary.md", catalogue.glossary_page),

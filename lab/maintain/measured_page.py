@@ -1,8 +1,9 @@
-"""``docs/measured.md``: the figures of real runs, each with its command, machine, date and n.
+"""``docs/evidence/measured.md``: the figures of real runs, each with its command, machine, date and n.
 
-``python -m maintain.measured_page DIR…`` takes over the runs of results directories into ``docs/measured.json`` and
-writes the page. A run replaces an earlier one of the same experiment under the same limits on the same target. The page
-is made from that file alone (``make generate``), so that it can be checked where the results directories are not.
+``python -m maintain.measured_page [--conditions TEXT] DIR…`` takes over the runs of results directories into
+``docs/evidence/measured.json`` and writes the page. TEXT says what else the machine did. A run replaces an earlier one
+of the same experiment under the same limits on the same target. The page and its pictures are made from that file alone
+(``make generate``), so that they can be checked where the results directories are not.
 """
 
 from __future__ import annotations
@@ -22,19 +23,40 @@ from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
 from vtlab.model.manifest import Manifest
+from vtlab.model.outcome import Judgement, Outcome
 from vtlab.model.run import Analysis
 from vtlab.report.words import advice, block_counts, bottlenecks, figures, labels, outcome_rows
 from vtlab.runs.report import analyse_runs, describe_noise
 
-DATA = "docs/measured.json"
-PAGE = "docs/measured.md"
+DATA = "docs/evidence/measured.json"
+PAGE = "docs/evidence/measured.md"
 #: Options that say where a run lies and who watches it: they change no figure.
 _ELSEWHERE = ("--results", "--prometheus-port", "--context")
 _INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR ..."` takes over the figures of a
 results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
 Each command has the names of its version of vtlab.
 
-The [glossary](reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look."""
+The [glossary](../reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look.
+
+![Measured runs by criterion: each interval beside its margin](../images/measured-by-criterion.svg)
+
+Runs of versions before 0.3 judged throughput alone:
+
+![Throughput in the runs that judged it alone, with its intervals](../images/measured-throughput.svg)"""
+
+
+class Drawn(BaseModel):
+    """The outcome of a criterion, as a picture draws it: by which factor the variant is better, with its interval."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    key: str
+    factor: float
+    low: float
+    high: float
+    margin: float
+    judgement: Judgement | None
+    is_lower_bound: bool
 
 
 class Judged(BaseModel):
@@ -48,6 +70,8 @@ class Judged(BaseModel):
     value: str
     change: str
     judgement: str
+    #: None where there is no interval.
+    drawn: Drawn | None = None
 
 
 class Pair(BaseModel):
@@ -95,6 +119,8 @@ class Measured(BaseModel):
     variants: dict[str, tuple[str, str]]
     #: Of a variant that is compared with itself: by how much blocks differ.
     noise: str = ""
+    #: What else the machine did, where that is known.
+    conditions: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, bool]:
@@ -120,7 +146,7 @@ def from_analysis(analysis: Analysis) -> Measured:
         commit=manifest.commit[:7],
         blocks=v.n,
         rejected=len(v.rejected),
-        pairs=[_pair(of_pair) for of_pair in verdict.split_by_comparison(analysis)],
+        pairs=[_pair(of_pair) for of_pair in verdict.split_by_pair(analysis)],
         variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
         noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
     )
@@ -141,10 +167,32 @@ def _pair(analysis: Analysis) -> Pair:
                 value=f"{row.value} {row.unit}".strip(),
                 change=row.change,
                 judgement=f"{row.symbol} {row.judgement}",
+                drawn=_drawn(row.outcome),
             )
             for row in outcome_rows.rows(analysis)
         ],
     )
+
+
+def _drawn(outcome: Outcome) -> Drawn | None:
+    """Returns what a picture draws of an outcome, rounded; None without an interval."""
+    if outcome.ratio is None or outcome.low is None or outcome.high is None:
+        return None
+    ends = (outcome.ratio, outcome.low, outcome.high)
+    factor, low, high = ends if outcome.better == "higher" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
+    return Drawn(
+        key=str(outcome.key),
+        factor=_rounded(factor),
+        low=_rounded(low),
+        high=_rounded(high),
+        margin=_rounded(outcome.margin),
+        judgement=outcome.judgement,
+        is_lower_bound=outcome.is_one_sided,
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.5g}")
 
 
 def shown_command(manifest: Manifest) -> str:
@@ -175,13 +223,13 @@ def merge(measured_before: Sequence[Measured], new: Sequence[Measured]) -> list[
 
 
 def document(runs: Sequence[Measured]) -> str:
-    """Writes the text of ``docs/measured.json``."""
+    """Writes the text of ``docs/evidence/measured.json``."""
     rows: list[dict[str, Any]] = [run.model_dump(mode="json") for run in runs]
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def text(runs: Sequence[Measured]) -> str:
-    """Writes the text of ``docs/measured.md``."""
+    """Writes the text of ``docs/evidence/measured.md``."""
     return page("Measured", DATA, _INTRODUCTION, *(_section(run) for run in runs))
 
 
@@ -191,6 +239,7 @@ def _section(run: Measured) -> str:
         code(run.command),
         run.target,
         run.machine,
+        run.conditions,
         run.date,
         f"vtlab {run.version} ({run.commit})",
         f"n = {run.blocks} block{'' if run.blocks == 1 else 's'}{rejected}",
@@ -217,11 +266,16 @@ def _pair_parts(pair: Pair) -> tuple[str, str]:
 
 
 def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
-    if not arguments:
-        print("usage: python -m maintain.measured_page RESULTS_DIRECTORY...", file=sys.stderr)
+    conditions, folders = "", list(arguments)
+    if folders[:1] == ["--conditions"]:
+        conditions, folders = " ".join(folders[1:2]), folders[2:]
+    if not folders:
+        usage = "python -m maintain.measured_page [--conditions TEXT] RESULTS_DIRECTORY..."
+        print(f"usage: {usage}", file=sys.stderr)
         return 2
     try:
-        new = [from_analysis(a) for folder in arguments for a in analyse_runs(Path(folder))]
+        measured = [from_analysis(a) for folder in folders for a in analyse_runs(Path(folder))]
+        new = [run.model_copy(update={"conditions": conditions}) for run in measured]
     except LabError as error:
         print(f"measured: {error.message}\n  fix: {error.fix}", file=sys.stderr)
         return error.exit_code

@@ -38,9 +38,9 @@ FOLDER = shipped.ROOT / "lab" / "archive"
 PRIORS = "lab/vtlab/analysis/criteria/priors.json"
 #: Blocks that a series must have, and series that a prior must have.
 LEAST_BLOCKS, LEAST_SERIES = 4, 6
-#: A prior counts as so many degrees of freedom at most: with 4 of them intervals of blocks with two modes covered
-#: 89.9 % where the true deviation is 1.5 of the prior's (``simulated_priors``).
-MOST_DF = 3.5
+#: A prior counts as so many degrees of freedom at most: with 3.5 of them intervals of four blocks with two modes
+#: covered 89.8 % where the true deviation is 1.5 of the prior's (``simulated_priors``).
+MOST_DF = 2.5
 #: Share of the series whose standard deviation lies below that of the prior.
 SHARE = 0.80
 #: Standard deviations below this are of rounding.

@@ -14,7 +14,7 @@
           kubernetes.io/metadata.name: {{ .Values.monitoring.namespace }}
       podSelector:
         matchLabels:
-          app.kubernetes.io/name: prometheus
+          {{- toYaml .Values.networkPolicy.prometheusLabels | nindent 10 }}
   ports:
     - {port: {{ include "lab.port" (list $url (hasPrefix "https:" $url | ternary 443 80)) }}, protocol: TCP}
 {{- end }}

@@ -11,9 +11,11 @@
 {{ include "lab.componentSelector" (list . "runner") }}
 {{- end }}
 
-{{/* The Job. Helm changes none, so the revision is in its name. */}}
+{{/* The Job. Nobody can change one, so its name says what it is made of: an upgrade by Helm, and another value by Argo CD,
+which renders each time as an installation, measure the release anew. */}}
 {{- define "lab.runner.job" -}}
-{{- include "lab.name" (list . (printf "runner-%d" .Release.Revision)) }}
+{{- $made := list .Chart.Version .Values | toJson | sha256sum | trunc 6 }}
+{{- include "lab.name" (list . (printf "runner-%d-%s" .Release.Revision $made)) }}
 {{- end }}
 
 {{/* The ConfigMap for the verdict, and the right to write it. */}}

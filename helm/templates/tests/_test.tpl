@@ -10,3 +10,9 @@
 {{- define "lab.test.selector" -}}
 {{ include "lab.componentSelector" (list . "test") }}
 {{- end }}
+
+{{/* A hook outlives its release: nothing stays after a success, the log after a failure. */}}
+{{- define "lab.test.annotations" -}}
+helm.sh/hook: test
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

@@ -35,6 +35,18 @@ variant: {{ index . 1 }}
 variant: {{ index . 1 }}
 {{- end }}
 
+{{/* Affinity to nodes with variants, if possible, of (list . kind): podAffinity or podAntiAffinity. */}}
+{{- define "lab.variants.affinity" -}}
+{{ index . 1 }}:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            {{- include "lab.variants.selector" (index . 0) | nindent 12 }}
+{{- end }}
+
 {{/* Ingress rule from the variants. */}}
 {{- define "lab.variants.ingress" -}}
 - from:

@@ -23,8 +23,9 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup_hierarchies, ports, process_ledger, processes, tools
 from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.tools import Tool
-from vtlab.services.companions import database
-from vtlab.services.companions.database import Access, Database
+from vtlab.services.companions import mariadb_server
+from vtlab.services.companions.database import Access
+from vtlab.services.companions.mariadb_server import MariaDb
 
 real = [
     pytest.mark.timeout(120),
@@ -36,8 +37,8 @@ real = [
 
 def started(
     folder: Path, ledger: Ledger, tool: Tool | None = None, names: Sequence[str] = (), version: str | None = None
-) -> Database:
-    made = Database(tool or tools.find_mariadb(), folder / "database", ledger, folder / "logs" / "database.log")
+) -> MariaDb:
+    made = MariaDb(tool or tools.find_mariadb(), folder / "database", ledger, folder / "logs" / "database.log")
     made.start(names, version)
     return made
 
@@ -65,7 +66,7 @@ def answer(folder: Path, access: Access, statement: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def pid_of(made: Database) -> int:
+def pid_of(made: MariaDb) -> int:
     pid = ports.listening_pid(made.access.address[1])
     assert pid is not None
     return pid
@@ -80,7 +81,7 @@ class TestOneThatVtlabStarts:
             made = started(tmp_path, ledger)
             access, pid = made.access, pid_of(made)
             version = tools.find_mariadb().version
-            assert database.version(*access.address) == version
+            assert mariadb_server.version(*access.address) == version
             assert answer(tmp_path, access, "SELECT current_user(), version()") == [f"lab@127.0.0.1\t{version}"]
             assert answer(tmp_path, access, "SHOW DATABASES") == ["information_schema", "lab"]
             assert answer(
@@ -114,8 +115,8 @@ class TestOneThatVtlabStarts:
     def test_to_the_driver_of_mysql_it_is_old_enough(self, tmp_path: Path) -> None:
         """The database says of itself the version that a service's driver needs, and has a database for each name."""
         with Ledger(tmp_path) as ledger:
-            made = started(tmp_path, ledger, names=["lab_platform", "lab_virtual"], version=database.FOR_MYSQL)
-            assert database.version(*made.access.address) == "8.0.10-MariaDB"
+            made = started(tmp_path, ledger, names=["lab_platform", "lab_virtual"], version=mariadb_server.FOR_MYSQL)
+            assert mariadb_server.version(*made.access.address) == "8.0.10-MariaDB"
             assert answer(tmp_path, made.access, "SHOW DATABASES LIKE 'lab\\_%'") == ["lab_platform", "lab_virtual"]
 
     def test_a_killed_one_is_told_and_comes_back_empty(self, tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ class TestOneThatVtlabStarts:
             with pytest.raises(BlockFault, match=r"could not be created \(exit code 1\): .*syntax.*NONSENSE"):
                 started(tmp_path, ledger, Tool(broken / "bin" / "mariadbd", tool.version))
             # Made, but not served.
-            monkeypatch.setattr(Database, "_spawn", lambda made, port: _spawned(made, ledger, tmp_path))
+            monkeypatch.setattr(MariaDb, "_spawn", lambda made, port: _spawned(made, ledger, tmp_path))
             with pytest.raises(BlockFault, match=r"the database ended with exit code \d+ while it started: .*nonsense"):
                 started(tmp_path, ledger)
         assert leftovers(tmp_path) == []
@@ -210,9 +211,7 @@ kill()
         assert leftovers(tmp_path) == []
 
 
-def _spawned(made: Database, ledger: Ledger, folder: Path) -> processes.Process:
+def _spawned(made: MariaDb, ledger: Ledger, folder: Path) -> processes.Process:
     return ledger.start(
-        Command(
-            [*made._command(), "--nonsense=1"], role="database", log=folder / "logs" / "database.log", folder=folder
-        )
+        Command([*made._words(0), "--nonsense=1"], role="database", log=folder / "logs" / "database.log", folder=folder)
     )

@@ -162,7 +162,7 @@ def started(folder: Path, **environment: str) -> None:
         assert leftovers(folder) == []
 
 
-@pytest.mark.parametrize("moment", ["searching load: starting", "searching load: warm-up", "searching load: 1 user"])
+@pytest.mark.parametrize("moment", ["starting platform", "searching load: warm-up", "searching load: 1 user"])
 def test_an_interrupted_search_leaves_nothing(moment: str, tmp_path: Path) -> None:
     """Ctrl-C in every step of a search: exit 130, nothing is left running, and no half run on the disk."""
     root = tmp_path / "results"

@@ -71,7 +71,7 @@ def limited(
 ) -> Analysis:
     """Returns an analysis whose variants have these limits."""
     fields = [{"bottleneck": limit, "bounds": [bound]} for limit in (platform, virtual)]
-    return recorded.changed(base or BASE, {}, platform=fields[0], virtual=fields[1])
+    return recorded.changed(base or BASE, platform=fields[0], virtual=fields[1])
 
 
 def _base() -> Analysis:

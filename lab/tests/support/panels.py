@@ -13,7 +13,7 @@ WITHOUT_DATA = {
         *(("Outcomes in numbers", letter) for letter in "ABCDEF"),
         *_BOTTLENECK,
         # Failed blocks.
-        ("Figures of each variant", "G"),
+        ("Figures of each variant", "H"),
     },
     # Bound and service demand, what the service does not have, and arrivals, which open load has.
     "why": {

@@ -1,8 +1,9 @@
-"""The README's picture: the card of the report of the run that the README has as its example. ``make picture``
+"""Pictures of a report: the card of a recorded run, light, dark, and with the numbers that ``docs/reference/report.md``
+explains. ``make picture``
 
     cd lab && ../.venv/bin/python -m tests.support.picture
 
-The PNG has the text of the whole card, so that a test can tell when its words are stale, not its look (PNG
+Each PNG has the text of the whole card, so that a test can tell when its words are stale, not its look (PNG
 specification, section 11.3.4.5: iTXt).
 """
 
@@ -11,8 +12,12 @@ from __future__ import annotations
 import struct
 import tempfile
 import zlib
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser
 
 from tests.support.browser import chromium
 from vtlab import shipped
@@ -20,11 +25,12 @@ from vtlab.analysis import verdict
 from vtlab.runs import store
 from vtlab.runs.report import write_files
 
-RUN = shipped.ROOT / "lab/tests/unit/recorded/own-service"
-PICTURE = shipped.ROOT / "docs/images/report.png"
-#: CSS pixels, of the window and below what is shown; two of the picture are one of them.
+RUN = shipped.ROOT / "lab/tests/unit/recorded/behind-a-pool"
+FOLDER = shipped.ROOT / "docs/images"
+#: CSS pixels, of the window and below what is shown; and pixels of the picture for each of them.
 WIDTH = 1120
 MARGIN = 16
+SCALE = 1.5
 #: Keyword of the text in the PNG.
 KEY = b"Description"
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -87,20 +93,71 @@ def with_text(png: bytes, text: str) -> bytes:
     return png[:end] + whole + png[end:]
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the card: its file, its theme, and whether its parts have numbers."""
+
+    name: str
+    scheme: Literal["light", "dark"]
+    is_numbered: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Returns the place of its file."""
+        return FOLDER / self.name
+
+
+PICTURES = (
+    Picture("report.png", "light"),
+    Picture("report-dark.png", "dark"),
+    Picture("report-numbered.png", "light", is_numbered=True),
+)
+#: Parts of the card that have a number, in its order.
+NUMBERED = (
+    ".lines div:nth-child(1) dd",
+    ".lines div:nth-child(2) dd",
+    ".lines div:nth-child(3) dd",
+    ".picture tbody tr:nth-child(1) th",
+    ".picture thead .axis",
+    ".picture tbody tr:nth-child(1) .outcome",
+)
+_NUMBERING = """selectors => selectors.forEach((selector, index) => {
+  const part = document.querySelector('article.card ' + selector), at = part.getBoundingClientRect();
+  const left = part.matches('.axis') ? at.left + at.width / 2 - 9 : at.left - 21;
+  const number = document.createElement('b');
+  number.textContent = index + 1;
+  number.style.cssText = `position:absolute;left:${left + scrollX}px;top:${at.top + scrollY + 3}px;width:18px;` +
+    'height:18px;border-radius:50%;background:#0b5ea8;color:#fff;font:600 12px/18px system-ui,sans-serif;' +
+    'text-align:center';
+  document.body.append(number);
+})"""
+
+
+def draw(browser: Browser, page_file: Path, picture: Picture) -> bytes:
+    """Returns the picture of the card as PNG."""
+    page = browser.new_page(
+        viewport={"width": WIDTH, "height": 900}, device_scale_factor=SCALE, color_scheme=picture.scheme
+    )
+    page.goto(page_file.as_uri())
+    if picture.is_numbered:
+        page.evaluate(_NUMBERING, list(NUMBERED))
+    card, last = (page.locator(part).bounding_box() for part in ("article.card", "article.card .outcomes"))
+    assert card
+    assert last
+    # Cropped: the curve, what limits each variant, where the time goes, and the findings are below.
+    part = {**card, "height": last["y"] + last["height"] + MARGIN - card["y"]}
+    shown = page.screenshot(full_page=True, clip=part)
+    page.close()
+    return with_text(shown, text_of_card(page_file))
+
+
 def main() -> None:
-    """Writes the picture."""
+    """Writes the pictures."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         page_file = report(Path(folder))
-        page = browser.new_page(viewport={"width": WIDTH, "height": 900}, device_scale_factor=2, color_scheme="light")
-        page.goto(page_file.as_uri())
-        card, last = (page.locator(part).bounding_box() for part in ("article.card", "article.card .why"))
-        assert card
-        assert last
-        # Cropped: where the time goes, and the findings, are below.
-        part = {**card, "height": last["y"] + last["height"] + MARGIN - card["y"]}
-        shown = page.screenshot(full_page=True, clip=part)
-        PICTURE.write_bytes(with_text(shown, text_of_card(page_file)))
-    print(PICTURE.relative_to(shipped.ROOT))
+        for picture in PICTURES:
+            picture.path.write_bytes(draw(browser, page_file, picture))
+            print(picture.path.relative_to(shipped.ROOT))
 
 
 if __name__ == "__main__":

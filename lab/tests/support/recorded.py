@@ -124,11 +124,10 @@ def experiment(recording: str = "threads", /, **changes: Any) -> Experiment:
 
 
 def arrivals(**changes: Any) -> Experiment:
-    """Returns the experiment of a recorded run under open load: 150 arrivals a second, judged by p99."""
+    """Returns the experiment of a recorded run under open load: 150 arrivals a second."""
     document = {
         "name": "arrivals",
         "load": {"typical": {"rate": 150, "users": 1500}},
-        "primary": "latency_p99",
         "windows": {**recorded().experiment.document()["windows"], "measure": "30s"},
         "expected": None,
     }
@@ -233,13 +232,11 @@ def analysed(run: Run) -> Analysis:
     return analysis
 
 
-def changed(analysis: Analysis, comparison: dict[str, Any] | None = None, /, **variants: dict[str, Any]) -> Analysis:
-    """Returns the analysis with other fields of its primary comparison and of its variants' results."""
+def changed(analysis: Analysis, **variants: dict[str, Any]) -> Analysis:
+    """Returns the analysis with other fields of its variants' results."""
     v = analysis.verdict
-    first, *others = v.comparisons
     variant_results = {name: result.model_copy(update=variants.get(name, {})) for name, result in v.variants.items()}
-    comparisons = [first.model_copy(update=comparison or {}), *others]
-    return replace(analysis, verdict=v.model_copy(update={"comparisons": comparisons, "variants": variant_results}))
+    return replace(analysis, verdict=v.model_copy(update={"variants": variant_results}))
 
 
 def with_trials(run: Run, change: Callable[[Block, Trial], Trial]) -> Run:

@@ -37,21 +37,33 @@ def undisturbed(
     """Measures and checks, and does so again where the check fails and something disturbed the measurement.
 
     ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
+    Where the check fails for good its error tells what disturbed each attempt.
     """
+    disturbed: list[str] = []
     for attempt, measurement in _but_the_last(measure, attempts):
         try:
             check(measurement)
         except AssertionError as error:
             reasons = disturbances(measurement)
-            error.add_note(f"attempt {attempt}, disturbed by: {reasons or 'nothing'}")
+            disturbed.append(f"attempt {attempt}, disturbed by: {'; '.join(reasons) or 'nothing'}")
             if not reasons:
+                _add_notes(error, disturbed)
                 raise
             REPEATED.append("; ".join(reasons))
             continue
         return measurement
     measurement = measure(attempts)
-    check(measurement)
+    try:
+        check(measurement)
+    except AssertionError as error:
+        _add_notes(error, disturbed)
+        raise
     return measurement
+
+
+def _add_notes(error: AssertionError, notes: Sequence[str]) -> None:
+    for note in notes:
+        error.add_note(note)
 
 
 def least_disturbed(

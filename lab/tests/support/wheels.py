@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -14,8 +15,13 @@ from pathlib import Path
 import pytest
 
 from vtlab import shipped
+from vtlab.host import tools
 
 Installed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+#: Stands for the licences, which ``lab/setup wheel`` collects by Go.
+NOTICE = Path(".tools", "licences", "NOTICE")
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +29,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Builds the wheel from a copy of the sources: a build leaves files beside them."""
     checkout = tmp_path_factory.mktemp("checkout")
     lab = shipped.ROOT / "lab"
-    for path in shipped.files():
+    sources = {path: shipped.ROOT / path for path in shipped.files(shipped.PATTERNS)}
+    # The checkout's own, or those on PATH.
+    programs = {Path(".tools", "bin", tool.path.name): tool.path for tool in (tools.find_k6(), tools.find_prometheus())}
+    for path, source in (sources | programs).items():
         (checkout / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(shipped.ROOT / path, checkout / path)
+        shutil.copy(source, checkout / path)
+    (checkout / NOTICE).parent.mkdir()
+    (checkout / NOTICE).write_text("k6 and Prometheus\n", encoding="utf-8")
     shutil.copytree(lab / "vtlab", checkout / "lab" / "vtlab", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py"):
         shutil.copyfile(lab / name, checkout / "lab" / name)
@@ -49,9 +60,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     python = folder / "venv" / "bin" / "python"
     scheme = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
     site = Path(sysconfig.get_path("purelib", "venv", scheme))
-    # To install a wheel of pure Python is to unpack it.
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
+    _unpack(wheel, site)
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
     def call(*arguments: str | Path, path: str = "/nowhere", **more: str) -> subprocess.CompletedProcess[str]:
@@ -65,3 +74,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
         )
 
     return call
+
+
+def _unpack(wheel: Path, site: Path) -> None:
+    """Installs a wheel without code to run: its files, and the modes of its programs, as installers do."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+        for member in archive.infolist():
+            if member.external_attr >> 16 & stat.S_IXUSR:
+                (site / member.filename).chmod(0o755)

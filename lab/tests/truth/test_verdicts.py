@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from tests.support import short_lab
+from tests.support.experiments import tiny
 from tests.support.lab_call import only, vtlab
 from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
 from tests.support.short_lab import Jvms, Lab, windows
 from tests.support.short_runs import analysed, judged, outcome
 from vtlab.analysis import verdict
-from vtlab.analysis.validity import failing
+from vtlab.analysis.validity import checks, failing
+from vtlab.model import units
 from vtlab.model.run import Analysis
 from vtlab.report.words.verdict_lines import verdict_lines
 from vtlab.runs import store
@@ -75,7 +77,7 @@ def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None
     analysis = analysed(lab, THREADS, planned, 3)
     assert outcome(analysis, "capacity").judgement == "same"
     assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
-    same = "the load limits both; neither is near another limit: platform's Tomcat threads would limit it from about"
+    same = "the load limits both; neither is near a metered limit: platform's Tomcat threads would limit it from about"
     why = (verdict_lines(analysis).why or "").lower()
     assert why.startswith(tuple(f"{same} {users} users".lower() for users in (42, 43, 44))), why
 
@@ -128,6 +130,28 @@ def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: 
     line = verdict_lines(analysis).verdict
     fails = "virtual fails under this load: out of heap memory (61m) in 3 of 3 blocks (29–100 % of starts)"
     assert line.startswith(f"Leave spring.threads.virtual.enabled off: {fails}"), line
+
+
+def test_answers_that_take_longer_than_a_cycle_are_measured_at_the_second_attempt(tmp_path: Path) -> None:
+    """Arrivals whose answers take twice as long as a warm-up cycle lengthen the cycles, and the second attempt
+    counts."""
+    planned = tiny(
+        requests=[{"path": "/thread", "query": {"duration": "2s"}}],
+        load={"typical": {"rate": 90, "users": 600}},
+        max_response="3s",
+        windows={"warmup_cycles": 0, "warmup_load": "1s", "measure": "5s", "single_user_phase": "0s"},
+    )
+    file = tmp_path / f"{planned.name}.json"
+    file.write_text(planned.model_dump_json(by_alias=True, exclude_none=True), encoding="utf-8")
+    root = tmp_path / "results"
+    done = vtlab("run", file, "--blocks", "1", "--max-rejected", "3", "--results", root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = store.read(only(root))
+    assert units.seconds(run.experiment.windows.warmup_load) > 2
+    assert "every answer came after the window of 1 s" in str(checks.reasons(run.blocks[0], run.experiment))
+    (analysis,) = verdict.analyse_all([run])
+    for variant in VARIANTS:
+        assert analysis.verdict.variants[variant].throughput == pytest.approx(90, rel=0.1)
 
 
 def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> None:

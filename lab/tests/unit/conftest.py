@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from vtlab.analysis.criteria import priors
 from vtlab.host import tools
 from vtlab.host.tools import Java, Tool
 from vtlab.runs import estimates
@@ -21,8 +22,23 @@ def _plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
     # Golden outputs are 80 columns wide, wherever the tests run.
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")
-    for name in ("NO_COLOR", "FORCE_COLOR", "VTLAB_DATABASE_URL", "VTLAB_DOWNSTREAM_URL", "VTLAB_JAVA_HOME"):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/cache")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("DATABASE_URL", "DOWNSTREAM_URL", "JAVA_HOME", "MAVEN_REPOSITORY"):
+        monkeypatch.delenv(f"VTLAB_{name}", raising=False)
+
+
+_PRIOR = priors.prior
+# Each new series changes the priors, and with them the intervals of all runs: these tests have none, also where a
+# module analyses a run when it is read.
+pytest.MonkeyPatch().setattr(priors, "prior", lambda _: None)
+
+
+@pytest.fixture
+def shipped_priors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives a test the priors that vtlab has, for what was generated with them."""
+    monkeypatch.setattr(priors, "prior", _PRIOR)
 
 
 @pytest.fixture

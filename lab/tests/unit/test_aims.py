@@ -79,3 +79,16 @@ def test_a_row_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) ->
     assert "no such row: nonsense; there is compare, blocking" in capsys.readouterr().err
     assert aims.main(["--list"]) == 0
     assert "cpu-aa" in capsys.readouterr().out
+
+
+def test_the_jar_of_a_row_goes_into_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    jars = aims.known_jars(["petclinic=some/app.jar"], ["petclinic"])
+    assert aims.with_jar("petclinic", jars).command == ["try", "some/app.jar", "GET /owners/1"]
+    for wrong, message in (
+        (["petclinic"], "petclinic needs a jar: --jar petclinic=PATH"),
+        (["--jar", "law=app.jar"], "--jar law=app.jar: NAME=PATH is expected"),
+        (["--jar", "petclinic"], "--jar petclinic: NAME=PATH is expected"),
+    ):
+        with pytest.raises(SystemExit):
+            aims.main(wrong)
+        assert message in capsys.readouterr().err

@@ -78,3 +78,25 @@ def test_alone_in_a_mix_is_known_at_every_seed() -> None:
     assert max(abs(e.seconds / TRUTH - 1) for e in known) < 0.3
     covered = [e.low is not None and e.high is not None and e.low <= TRUTH <= e.high for e in known]
     assert np.mean(covered) >= 0.9
+
+
+def test_phases_that_are_alike_by_chance_tell_no_more_than_so_few_answers() -> None:
+    def factor(times: int) -> float:
+        alike = phase([[0.01] * 147 * times, [0.5] * 3 * times])
+        alone = estimate_alone(of_mix([alike] * 3), round_alone)
+        assert alone is not None
+        assert alone.low is not None
+        assert alone.high is not None
+        assert alone.seconds / alone.low == pytest.approx(alone.high / alone.seconds)
+        return alone.high / alone.seconds
+
+    # Nine slow answers are half of the mean: 1.96 / 2 / 3 of its logarithm.
+    assert factor(1) == pytest.approx(1.39, abs=0.01)
+    assert factor(100) == pytest.approx(1.034, abs=0.002)
+
+
+def test_a_mix_of_one_kind_is_known_by_its_phases() -> None:
+    alike = phase([[0.01] * 9], shares=[1.0])
+    alone = estimate_alone(of_mix([alike] * 3), round_alone)
+    assert alone is not None
+    assert alone.low == alone.high == pytest.approx(alone.seconds)

@@ -8,6 +8,7 @@ from tests.support import recorded
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model.records import Trial
+from vtlab.model.service import Meters
 from vtlab.prometheus.annotate import fill_gaps, fill_series_gaps
 
 LIMITS = Limit(0.5, 1000)
@@ -46,11 +47,29 @@ def test_without_limits_there_are_no_shares_of_them() -> None:
     assert trial.server["utilization_cpu"] is trial.server["resident_share"] is trial.server["cpu_limit"] is None
 
 
-def test_a_service_that_has_meters_keeps_the_gaps_in_them() -> None:
+def test_of_a_window_that_was_not_scraped_there_is_what_the_kernel_counts() -> None:
+    """A JVM whose full heap is collected again and again does not answer Prometheus."""
+    meters: list[Meters] = ["jvm", "process", "cgroup", "tomcat"]
     trial = unmeasured()
-    fill_gaps(trial, USAGE, LIMITS, ["jvm", "process", "cgroup", "tomcat"])
-    measured = {name: value for name, value in trial.server.items() if value is not None}
-    assert measured == THREADS, "it was not scraped: the checks must see that"
+    fill_gaps(trial, USAGE, LIMITS, meters)
+    assert not trial.is_scraped
+    assert {name: trial.server[name] for name in USAGE} == USAGE
+    assert trial.server["cpu_limit"] == 0.5
+    assert trial.server["gc_share"] is None
+    scraped = unmeasured()
+    scraped.server["cpu_cores"] = 0.3
+    fill_gaps(scraped, USAGE, LIMITS, meters)
+    assert scraped.is_scraped
+    assert scraped.server["cpu_cores"] == 0.3
+    assert scraped.server["resident"] is None
+
+
+def test_a_short_window_may_lie_between_two_scrapes() -> None:
+    trial = unmeasured()
+    short = trial.model_copy(update={"end": trial.start + 1500})
+    fill_gaps(short, USAGE, LIMITS, ["jvm", "process", "cgroup", "tomcat"])
+    assert short.is_scraped
+    assert {name: value for name, value in short.server.items() if value is not None} == THREADS
 
 
 def test_meters_of_the_process_alone_get_the_limits_of_the_harness() -> None:

@@ -15,7 +15,6 @@ from tests.support.serving import serving
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.process_ledger import Ledger
-from vtlab.host.tools import DATABASE_URL
 from vtlab.k6 import call as k6
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.service import Service
@@ -125,23 +124,6 @@ def test_what_a_service_needs_and_does_not_start_is_named(
         companion(tmp_path, ledger).start([], needing(tmp_path, "sleep 60", port))
     # One that starts something in the background.
     companion(tmp_path, ledger).start([], needing(tmp_path, "true"))
-
-
-def test_a_database_of_the_users_own_is_not_divided(
-    tmp_path: Path, ledger: Ledger, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    document: dict[str, Any] = {"name": "shop", "jar": "a.jar", "readiness": "/"}
-    apart = Service.model_validate({**document, "companions": {"database": {"URL": "jdbc:mysql:{address}"}}})
-    for name, value in (
-        (DATABASE_URL, "jdbc:mysql://h/x"),
-        ("VTLAB_DATABASE_USER", ""),
-        ("VTLAB_DATABASE_PASSWORD", ""),
-    ):
-        monkeypatch.setenv(name, value)
-    with pytest.raises(BadInput, match="each variant of shop needs a separate one"):
-        companion(tmp_path, ledger).databases(["database"], apart, ["platform", "virtual"])
-    shared = apart.model_copy(update={"companions": {"database": {"URL": "{url}"}}})
-    assert companion(tmp_path, ledger).databases(["database"], shared, ["platform"]) == {}
 
 
 def test_trials_of_several_calls_are_one_document() -> None:

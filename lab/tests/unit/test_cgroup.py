@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from vtlab.doctor import local as doctor
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host import cgroup_hierarchies
+from vtlab.host import cgroup, cgroup_hierarchies
 from vtlab.host.cgroup import Cgroup
 from vtlab.host.cgroup_hierarchies import CpuStat, Host, Limit
 
@@ -70,6 +71,29 @@ def test_version_2_is_written_as_the_kernel_wants_it(v2: Host) -> None:
     assert group.cpu_stat() == CpuStat(40, 10, 1.5, 2.5)
     assert group.oom_kills() == 2
     assert Cgroup.restore(group.entry(), v2).oom_kills() == 2
+
+
+def test_the_processes_of_a_container_make_room_for_limits(v2: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container the group at the mount point has processes, and a group with processes has no limited children."""
+    top = v2.root / "sys/fs/cgroup"
+    write(top / "cgroup.procs", "1\n77\n4711\n")
+    moved: list[str] = []
+    real_write = cgroup._write
+
+    def kernel(path: Path, value: object) -> None:
+        if path == top / "cgroup.subtree_control" and len(moved) < 3:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        if path == top / "vtlab-others/cgroup.procs":
+            moved.append(str(value))
+            if value == "77":
+                raise ProcessLookupError("it has just ended")
+        real_write(path, value)
+
+    monkeypatch.setattr(cgroup, "_write", kernel)
+    Cgroup.create("a", 0.5, 1 << 20, v2)
+    assert moved == ["1", "77", "4711"]
+    assert text(top / "cgroup.subtree_control") == "+cpu +memory"
+    assert text(top / "vtlab/a/cpu.max") == "50000 100000"
 
 
 def test_a_quota_is_raised_and_set_back(tmp_path: Path, v2: Host) -> None:

@@ -1,4 +1,4 @@
-"""docs/how-to/ci.md: its YAML is YAML, and the CLI takes each command of vtlab in it."""
+"""docs/how-to/ci.md and argo-rollouts.md: their YAML is YAML, and the CLI takes each command of vtlab in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.support.versions import REPOSITORY
 from vtlab.analysis import asserts
 from vtlab.commands import app as cli
 
-PAGE = (REPOSITORY / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+HOW_TO = REPOSITORY / "docs" / "how-to"
+PAGE = "\n".join((HOW_TO / name).read_text(encoding="utf-8") for name in ("ci.md", "argo-rollouts.md"))
 
 
 def blocks(language: str) -> list[str]:

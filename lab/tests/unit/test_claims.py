@@ -96,13 +96,10 @@ def test_claims_are_read_from_the_sources_of_every_language(repository: Path) ->
     ]
 
 
-def test_what_was_written_by_hand_stays_above_the_table(repository: Path) -> None:
-    document = repository / claims.DOCUMENT
-    document.parent.mkdir(parents=True)
-    document.write_text(f"# By hand\n\n{claims.MARK}stale\n", encoding="utf-8")
+def test_the_page_has_a_table_for_each_level(repository: Path) -> None:
     text = claims.document(repository)
-    assert text.startswith(f"# By hand\n\n{claims.MARK}\n### make test\n")
-    assert "stale" not in text
+    assert text.startswith("# Claims of the tests\n")
+    assert "\n## make test\n\n| claim | test |\n" in text
     assert "| That \\| holds for 1.5 s. | `lab/tests/truth/test_a.py::TestThing::test_two` |" in text
 
 

@@ -18,7 +18,7 @@ from tests.support.lab_call import TINY
 from vtlab import __main__, __version__
 from vtlab.analysis import asserts
 from vtlab.commands import app as cli
-from vtlab.commands import help_pages, report, usage
+from vtlab.commands import help_pages, options, report, usage
 from vtlab.errors import Interrupted
 from vtlab.host import program
 
@@ -104,7 +104,6 @@ def test_its_version() -> None:
         (("simulate",), "vtlab lab simulate"),
         (("reproduce", "--quick"), "vtlab lab reproduce-publication --quick"),
         (("normalise", "my file.json"), "vtlab lab k6-plan 'my file.json'"),
-        (("tools", "docker"), "vtlab lab install-tools docker"),
         (("lab", "reproduce", "000"), "vtlab lab reproduce-publication 000"),
         (("list",), "vtlab experiments"),
         (("serve", "results/a"), "vtlab prometheus results/a"),
@@ -192,7 +191,6 @@ BAD = [
     ("lab", "simulate", "--runs", "0"),
     ("lab", "simulate", "--sd", "0"),
     ("lab", "reproduce-publication", "007"),
-    ("lab", "install-tools", "snap"),
     ("lab", "dance"),
     ("experiments", "x"),
     ("report", "nothing"),
@@ -281,3 +279,28 @@ def test_a_defect_is_raised_where_one_debugs(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(report, "report_runs", fail)
     with pytest.raises(ZeroDivisionError):
         call("report", "x")
+
+
+@pytest.mark.parametrize(
+    ("words", "service", "needs"),
+    [
+        (["--database", "shop.jar"], "shop.jar", ["database"]),
+        (["shop.jar", "--database"], "shop.jar", ["database"]),
+        (["--database", "vtlab.yaml", "--users", "5"], "vtlab.yaml", ["database"]),
+        (["--database", "GET /a"], "GET /a", ["database"]),
+        (["shop.jar", "--database", "mariadb"], "shop.jar", ["database"]),
+        (["--database", "postgres", "shop.jar"], "shop.jar", ["postgres"]),
+        (["shop.jar", "--database=postgres"], "shop.jar", ["postgres"]),
+        (["shop.jar"], "shop.jar", []),
+    ],
+)
+def test_a_database_is_named_or_mariadb(words: list[str], service: str, needs: list[str]) -> None:
+    context = GROUP.commands["try"].make_context("try", list(words))
+    assert context.params["service"] == service
+    assert options.database_option(context.params["database"]).value == needs
+
+
+def test_a_database_that_vtlab_does_not_start_is_refused() -> None:
+    done = call("try", "shop.jar", "GET /a", "--database", "oracle")
+    assert (done.code, done.err.splitlines()[0]) == (2, "vtlab: --database oracle: unknown database")
+    assert "write mariadb or postgres" in done.err

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support import recorded
-from tests.support.blocks import reasons_of
+from tests.support.blocks import reasons_of, with_trial
 
 
 def test_checks_of_a_block() -> None:
@@ -27,3 +29,17 @@ def test_checks_of_a_block() -> None:
     ]
     assert "is not mirrored" in bad(trials=turned, order=[t.variant for t in turned])
     assert b.alive
+
+
+@pytest.mark.parametrize(("cores", "counts"), [(0.97, True), (0.3, False), (None, False)])
+def test_a_variant_that_used_up_its_cpu_need_not_have_answered_prometheus(cores: float | None, counts: bool) -> None:
+    """It would not in the next attempt either. Where it had CPU left something else was in the way."""
+    unscraped = with_trial(1, is_scraped=False, server={"cpu_cores": cores})
+    assert (reasons_of(unscraped) == "") == counts
+    assert counts or "Prometheus has no samples of this window" in reasons_of(unscraped)
+
+
+def test_the_cpu_of_typical_load_is_what_the_kernel_counts() -> None:
+    good = recorded.block()
+    typical = [t.model_copy(update={"phase": "typical", "rate": 30.0, "is_scraped": False}) for t in good.trials[:2]]
+    assert "no samples" not in reasons_of(good.model_copy(update={"typical": typical}))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, VALUES, panels
-from vtlab.catalogue import published, rules
+from vtlab.catalogue import metrics, published, rules
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import queries as queries_of_runs
 from vtlab.dashboards import substitute
@@ -149,6 +149,28 @@ def test_probes_that_wait_together_are_seen_when_the_last_answer_comes(tmp_path:
         slow["typical"]: {a: 0},
     }
     assert_queries(tmp_path, series, expected)
+
+
+def test_the_ratio_of_a_block_by_hand_is_beside_its_first_trial(tmp_path: Path) -> None:
+    """A run with a verdict has none here: its ratio has an interval."""
+    labels = 'testid="20261121T212016Z-blocking",namespace="lab",block="1",phase="measure"'
+    trials = [("virtual", 100, "1"), ("platform", 25, "2")]
+    series = [
+        {"series": f'{name}{{{labels},variant="{variant}",trial="{trial}"}}', "values": str(value)}
+        for variant, rate, trial in trials
+        for name, value in (
+            ("k6_trial_window_start", 1000),
+            ("k6_trial_window_end", 5000),
+            ("k6_trial_throughput", rate),
+        )
+    ]
+    throughput = metrics.metric("throughput", "run", **queries_of_runs._VALUES)
+    ratio = queries_of_runs.ratio_by_hand().replace(throughput, f"k6_trial_throughput{{{queries_of_runs.SERVER}}}")
+    promql = substitute.filled(ratio, VALUES, {"__range": "300s", "__rate_interval": "4s"})
+    of_lab = 'namespace="lab", variant'
+    assert_queries(tmp_path, series, {promql: {f'{{{of_lab}="virtual"}}': 1.0, f'{{{of_lab}="platform"}}': 0.25}})
+    verdict = {"series": f"vtlab_verdict_blocks{{{labels.partition(',block')[0]}}}", "values": "2"}
+    assert_queries(tmp_path, [*series, verdict], {promql: {}})
 
 
 def assert_queries(

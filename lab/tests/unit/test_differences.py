@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.support import recorded
 from tests.unit.test_outcomes import RUN, changed
 from vtlab.model.records import Forms, Trial
@@ -15,12 +17,16 @@ def told(run: Run) -> list[str]:
     return decision.differences
 
 
-def with_forms(*rows: tuple[int, int, str, int], variant: str = "virtual") -> Callable[[Trial], Trial]:
-    """Returns a change that gives a variant these forms, and the other 1,000 answers of 500 bytes."""
+def with_forms(
+    *rows: tuple[int, int, str, int],
+    variant: str = "virtual",
+    other: tuple[int, int, str, int] = (0, 500, "a1b2c", 1000),
+) -> Callable[[Trial], Trial]:
+    """Returns a change that gives a variant these forms, and the other one 1,000 answers of 500 bytes."""
 
     def change(t: Trial) -> Trial:
         assert t.answers is not None
-        of_variant = list(rows) if t.variant == variant else [(0, 500, "a1b2c", 1000)]
+        of_variant = list(rows) if t.variant == variant else [other]
         return t.model_copy(
             update={"answers": t.answers.model_copy(update={"forms": Forms(rows=of_variant, others=0)})}
         )
@@ -51,6 +57,13 @@ def test_shorter_answers_of_one_shape_are_told_by_their_length() -> None:
 def test_a_few_characters_more_are_no_other_answer() -> None:
     assert told(changed(RUN, with_forms((0, 631, "a1b2c", 1000)))) == [], "the next class"
     assert told(changed(RUN, with_forms((0, 1000, "a1b2c", 1000)))) != []
+
+
+@pytest.mark.parametrize(("shape", "length", "is_told"), [("a1b2c", 100, False), ("", 100, True), ("a1b2c", 199, True)])
+def test_the_name_of_a_thread_is_no_other_answer(shape: str, length: int, is_told: bool) -> None:
+    """JSON of 63 and 100 characters, as ``/thread`` answers. Text may be another page."""
+    forms = with_forms((0, 63, shape, 1000), other=(0, length, shape, 1000))
+    assert bool(told(changed(RUN, forms))) is is_told
 
 
 def test_what_varies_within_a_variant_is_no_difference() -> None:

@@ -66,7 +66,7 @@ def test_a_database_that_can_be_fetched_is_not_missing_and_not_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipped, "ROOT", tmp_path)
-    monkeypatch.setattr(tools, "has_mariadb_for_machine", lambda: True)
+    monkeypatch.setattr(tools, "has_databases_for_machine", lambda: True)
     monkeypatch.setattr(mariadb, "find_or_fetch", lambda: pytest.fail("the doctor fetches nothing"))
     state = "MariaDB: fetched when an experiment first needs it"
     assert prerequisite("database", tmp_path) == Prerequisite("database", state, optional=True)

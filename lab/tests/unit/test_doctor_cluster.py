@@ -7,8 +7,10 @@ import pytest
 from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
 from vtlab.doctor import cluster as doctor
 from vtlab.doctor.prerequisite import Prerequisite
+from vtlab.errors import PrerequisiteMissing
 from vtlab.model.experiment_files import load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
+from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.kubernetes.api.rights import MONITORING_RIGHTS, RIGHTS, Right
 
 #: The last wants another CPU limit than the release has.
@@ -28,7 +30,24 @@ class Allowing(FakeCluster):
         return (right, namespace) not in self.refused
 
 
+class Answering:
+    """A client of a Prometheus that answers, and is old where it says why."""
+
+    old = ""
+
+    def __enter__(self) -> Answering:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def refuse_old(self) -> None:
+        if self.old:
+            raise PrerequisiteMissing(self.old, "upgrade it")
+
+
 def prerequisites(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Prerequisite]:
+    monkeypatch.setattr(cluster_prometheus, "client", lambda *_: Answering())
     monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
     return {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites(RELEASE, SERVICE, EXPERIMENTS)}
 
@@ -46,8 +65,15 @@ def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_in_a_pod_no_right_in_the_namespace_of_the_monitoring_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Allowing, "inside", True)
     by_name = prerequisites(monkeypatch, {(right, "m") for right in MONITORING_RIGHTS})
-    assert by_name["Prometheus"] == Prerequisite("Prometheus", "the Service p in namespace m, port 9090")
+    assert by_name["Prometheus (p:9090)"].state.startswith("new enough")
     assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
+
+
+def test_an_old_prometheus_is_named_with_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Answering, "old", "Prometheus is 3.5.0 without native histograms")
+    by_name = prerequisites(monkeypatch, set())
+    assert by_name["Prometheus (p:9090)"].state == "Prometheus is 3.5.0 without native histograms"
+    assert by_name["Prometheus (p:9090)"].fix == "upgrade it"
 
 
 def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,6 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(variants=["platform", "green"]), "unknown variant 'green'"),
         (changed(variants=["platform", "platform"]), "must differ"),
         (changed(variants=["platform"]), "variants"),
-        (changed(primary="latency_p99"), "latency_p99 needs load.full: none"),
         (
             changed(load__typical={"rate": 3, "users": 50}),
             "load.typical.users goes with load.full: none: beside full load vtlab chooses the users",
@@ -125,6 +124,7 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(properties={"virtual": {"threads": "green"}}), "properties.virtual.threads"),
         (changed(properties={"virtual": {"threads": "virtual", "java": 17}}), "properties.virtual.java"),
         (changed(needs=["a pony"]), "needs"),
+        (changed(needs=["postgres", "database"]), "needs: database and postgres exclude each other"),
     ],
 )
 def test_what_is_wrong_is_named_with_the_file(text: str, message: str, tmp_path: Path) -> None:
@@ -214,6 +214,7 @@ def test_a_variants_properties_are_what_makes_it() -> None:
         (changed(windows__spread="1s"), "windows.spread: write windows.ramp_up instead"),
         (changed(windows__measure_of={}), "windows.measure_of: write windows.measure_by_variant instead"),
         (changed(windows__drain=False), "windows.drain: write windows.wait_for_answers instead"),
+        (changed(primary="latency_p99"), "primary: leave it out: vtlab judges every criterion that the loads of the"),
         (changed(publication={}), "publication: publications are in lab/publications/NNN.json now"),
     ],
 )
@@ -227,13 +228,13 @@ def test_an_old_key_names_what_takes_its_place(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("load", "is_searched", "measured"),
     [
-        ({}, True, ClosedLoad(users=64)),
-        ({"full": "auto"}, True, ClosedLoad(users=64)),
-        ({"full": {"users": "auto", "think_time": "1s"}}, True, ClosedLoad(users=64, think_time="1s")),
+        ({}, True, ClosedLoad(users=100)),
+        ({"full": "auto"}, True, ClosedLoad(users=100)),
+        ({"full": {"users": "auto", "think_time": "1s"}}, True, ClosedLoad(users=100, think_time="1s")),
         ({"full": {"users": 20}}, False, ClosedLoad(users=20)),
         ({"full": {"users": 20}, "typical": "none"}, False, ClosedLoad(users=20)),
         ({"full": {"users": 20}, "typical": {"rate": 3}}, False, ClosedLoad(users=20)),
-        ({"full": "auto", "typical": {"share": 0.5}}, True, ClosedLoad(users=64)),
+        ({"full": "auto", "typical": {"share": 0.5}}, True, ClosedLoad(users=100)),
         # 120/s for 15 s, and 4 sqrt(1800)
         ({"typical": {"rate": "120/s"}}, False, OpenLoad(rate=120, users=1970)),
         ({"full": "none", "typical": {"rate": 120, "users": 2000}}, False, OpenLoad(rate=120, users=2000)),

@@ -273,14 +273,14 @@ def test_open_load_is_bounded_by_its_arrivals() -> None:
 def test_overloaded_open_load_is_limited_by_what_is_short() -> None:
     server = {"cpu_cores": 0.05, "capacity_tomcat-threads": 100.0}
     m = measured("platform", (2990, 30, server), exp=recorded.arrivals(), cpu=0.0003)
-    e = explain(m, overloaded=True)
+    e = explain(m, is_growing=True)
     assert (e.bottleneck.resource, e.bottleneck.bound) == ("tomcat-threads", pytest.approx(100))
     assert e.modelled == pytest.approx(100, rel=0.001)
     assert e.next is not None
     assert (e.next.resource, e.next.bound) == ("load", 150)
     assert explain(m).bottleneck.resource == "load"
     slow = measured("platform", (1500, 30, server), exp=recorded.arrivals(), cpu=0.0003)
-    assert explain(slow, overloaded=True).bottleneck.resource == "unknown"
+    assert explain(slow, is_growing=True).bottleneck.resource == "unknown"
 
 
 def test_what_was_not_measured_gives_no_bound() -> None:

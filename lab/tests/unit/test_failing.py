@@ -57,6 +57,8 @@ def test_an_instance_that_did_not_last_fails_the_variant() -> None:
     ((variant, reason, moment),) = failed(a.model_copy(update={"alive": False}), b)
     assert (variant, moment) == ("platform", "by the end of the block")
     assert "did not last" in reason
+    ended = a.model_copy(update={"alive": False, "ended": "out of heap memory (144m)"})
+    assert failed(ended, b) == [("platform", "out of heap memory (144m)", "by the end of the block")]
     assert "(2 OOM kills, 0 allowed)" in failed(a.model_copy(update={"oom_kills": 2}), b)[0][1]
     assert "2 instances in one block" in failed(a, a, b)[0][1]
 
@@ -114,6 +116,30 @@ def test_answers_that_fail_from_the_start_are_named_though_no_trial_ran() -> Non
     failures = failures_of(good.model_copy(update={"warmup": failing, "trials": []}))
     assert {variant for variant, _, _ in failures} == {"platform", "virtual"}
     assert any("900 status-400" in reason for _, reason, _ in failures)
+
+
+def test_a_variant_that_left_is_judged_by_the_cycle_for_which_it_did() -> None:
+    """It has no OK answer in one cycle of a call of k6, whose further cycles are as good as any."""
+    good = recorded.block()
+    first = next(t for t in good.warmup if t.variant == "virtual")
+    silent = first.model_copy(update={"ok": 0, "throughput": 0.0, "failed": {"status-503": 900}})
+    warmup = [silent if t is first else t for t in good.warmup]
+    left = good.model_copy(update={"warmup": warmup, "trials": [t for t in good.trials if t.variant == "platform"]})
+    reason = "100.00 % of the answers were errors in the window (900 status-503), at most 0.10 % allowed"
+    assert ("virtual", reason, "a warm-up cycle without an OK answer") in failures_of(left)
+    assert {variant for variant, _, _ in failures_of(left)} == {"virtual"}
+
+
+def test_a_variant_that_left_without_an_ok_answer_failed_however_few_errors_it_had() -> None:
+    """Answers of a full heap came after the window of the first cycle but for one, which timed out."""
+    good = recorded.block()
+    first = next(t for t in good.warmup if t.variant == "virtual")
+    silent = first.model_copy(update={"ok": 0, "throughput": 0.0, "completed": 5000, "failed_outside": 1})
+    others = [t for t in good.warmup if t.variant == "platform"]
+    trials = [t for t in good.trials if t.variant == "platform"]
+    left = good.model_copy(update={"warmup": [*others, silent], "trials": trials})
+    moment = "a warm-up cycle without an OK answer"
+    assert failures_of(left) == [("virtual", "no OK answer in the window", moment)]
 
 
 def test_every_check_of_the_service_fails_a_variant() -> None:

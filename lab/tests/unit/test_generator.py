@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, reasons_of, with_trial
-from vtlab.analysis.validity import checks
+from vtlab.analysis.validity import checks, failing
 from vtlab.model.records import Failure
 
 
@@ -54,3 +56,52 @@ def test_cheap_cycles_with_more_cpu_say_nothing_of_the_load_generator() -> None:
     assert "load generator was saturated" in reasons_of(
         good.model_copy(update={"warmup": [*others, *own], "trials": trials})
     )
+
+
+@pytest.mark.parametrize(
+    ("failed", "rejected"),
+    [
+        ({"status-503": 900}, False),
+        # Fewer than half, or not sent by the service: these may be for want of a core.
+        ({"status-503": 300}, True),
+        ({"timeout": 900}, True),
+        ({"connection": 900}, True),
+    ],
+)
+def test_users_of_a_service_that_answers_errors_may_saturate_the_load_generator(
+    failed: dict[str, int], rejected: bool
+) -> None:
+    """A JVM whose request threads are out of memory lives on and answers 500 or 503 at once: another attempt would end
+    alike."""
+    busy = {"idle_cores": 0.01, "steal": 0.02, "generator_wait": 0.002}
+    block = with_trial(1, failed=failed, machine=busy, server={"core_wait": 0.05})
+    assert ("load generator was saturated" in reasons_of(block)) == rejected
+    assert bool(reasons_of(block)) == rejected
+    assert failing.failed(block, BLOCKING) == {"virtual"}
+    assert reasons_of(block, recorded.experiment(max_errors=0.9)), "it did not fail"
+
+
+def test_the_cycles_of_a_variant_that_left_for_errors_reject_no_block() -> None:
+    good = recorded.block()
+    errors = {"ok": 0, "throughput": 0.0, "failed": {"status-500": 900}}
+    cycles = [
+        recorded.changed_trial(t, machine={"idle_cores": 0.026}, **errors) if t.variant == "virtual" else t
+        for t in good.warmup
+    ]
+    trials = [t for t in good.trials if t.variant == "platform"]
+    assert checks.reasons(good.model_copy(update={"warmup": cycles, "trials": trials}), BLOCKING) == []
+
+
+def test_the_cycles_of_a_variant_whose_instance_did_not_last_reject_no_block() -> None:
+    """It ended just as k6 did: it left for a cycle without an OK answer, and is not among those that broke."""
+    good = recorded.block()
+    late = {"ok": 0, "throughput": 0.0, "failed_outside": 900}
+    cycles = [
+        recorded.changed_trial(t, machine={"idle_cores": 0.026}, **late) if t.variant == "virtual" else t
+        for t in good.warmup
+    ]
+    trials = [t for t in good.trials if t.variant == "platform"]
+    instances = [i.model_copy(update={"alive": i.variant != "virtual"}) for i in good.instances]
+    left = good.model_copy(update={"warmup": cycles, "trials": trials})
+    assert "load generator was saturated" in reasons_of(left)
+    assert reasons_of(left.model_copy(update={"instances": instances})) == ""

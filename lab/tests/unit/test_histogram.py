@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vtlab.model import histogram
-from vtlab.model.histogram import bucket, merged, quantile, share_above
+from vtlab.model.histogram import bucket, merged, quantile
 from vtlab.model.records import Histogram
 
 LATENCIES = st.lists(st.floats(1e-6, 60), min_size=1, max_size=50)
@@ -48,26 +48,14 @@ def test_a_quantile_is_off_by_less_than_a_bucket(latencies: list[float], p: floa
     assert lower / STEP / 1.0001 <= quantile(of(latencies), p) <= upper * STEP * 1.0001
 
 
-@given(LATENCIES, st.floats(1e-6, 60))
-def test_the_share_above_counts_whole_buckets_exactly(latencies: list[float], seconds: float) -> None:
-    share = share_above(of(latencies), seconds)
-    beyond = sum(bucket(latency) > bucket(seconds) for latency in latencies)
-    within = sum(bucket(latency) == bucket(seconds) for latency in latencies)
-    assert beyond <= share * len(latencies) + 1e-6
-    assert share * len(latencies) - 1e-6 <= beyond + within
-
-
-def test_a_share_inside_a_bucket_is_its_logarithmic_part() -> None:
+def test_a_quantile_inside_a_bucket_is_its_logarithmic_part() -> None:
     # 40 answers from 1 ms to 1.0233 ms, 60 from 1 s on
     both = Histogram(first=300, counts=[40, *[0] * 299, 60], is_exact=True)
     assert quantile(both, 0.2) == pytest.approx(1e-3 * STEP**0.5)
     assert quantile(both, 0.4) == pytest.approx(1e-3 * STEP)
     assert quantile(both, 1) == pytest.approx(STEP)
-    assert share_above(both, 1e-3 * STEP**0.5) == pytest.approx(0.8)
-    assert (share_above(both, 0.1), share_above(both, 5), share_above(both, 0)) == (0.6, 0, 1)
 
 
 def test_a_histogram_without_answers_has_no_quantile() -> None:
-    assert share_above(EMPTY, 0.1) == 0
     with pytest.raises(ValueError, match="no quantile"):
         quantile(EMPTY, 0.5)

@@ -28,7 +28,7 @@ from vtlab.model import experiment_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import process
-from vtlab.services.companions import mariadb
+from vtlab.services.companions import mariadb, postgres
 from vtlab.services.companions.companion_services import CompanionServices
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -200,6 +200,18 @@ def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
     file = written(tmp_path)
     assert isinstance(file.service, Service)
     assert (file.needs, file.service.env) == (["database"], ["SHOP_MODE"])
+
+
+def test_a_service_with_a_postgresql_has_it_in_its_file(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = {"org.postgresql:postgresql": "42.7.8"}
+    monkeypatch.setattr(CompanionServices, "databases", lambda _, needs, service, names: {name: {} for name in names})
+    monkeypatch.setattr(postgres, "find_or_fetch", lambda: Tool(tmp_path, "17.6"))
+    jar = jars.service(tmp_path / "shop.jar", driver)
+    done, _ = initialised(jar, port, monkeypatch, options=["--database", "postgres"])
+    assert done.code == 0, done
+    assert written(tmp_path).needs == ["postgres"]
 
 
 def test_a_service_that_does_not_start_is_named_and_leaves_no_file(

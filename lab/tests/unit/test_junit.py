@@ -159,7 +159,6 @@ def test_what_others_wrote_stays_xml() -> None:
     failures = [Failure(variant="virtual", reason=reason, moment="trial 2")] * 3
     analysis = recorded.changed(
         recorded.analysed(asserting(HOLDS, command=reason)),
-        {"verdict": "fails", "fails": ["virtual"]},
         virtual={"failed_blocks": 3, "failures": failures},
     )
     suites = ET.fromstring(junit.render([analysis]))

@@ -92,12 +92,13 @@ def test_typical_load_has_its_variants_rate_users_and_times() -> None:
     assert k6.phase_variables(LoadCall(trial_order=["platform"]))["TYPICAL"] == ""
 
 
-def test_probes_go_beside_trials_and_typical_load_alone() -> None:
+def test_probes_go_beside_warm_up_trials_and_typical_load_alone() -> None:
     typical = TypicalCall(["platform"], rate=3, users=20, settle=1000, measure=15_000)
-    for probed in (LoadCall(trial_order=["platform"]), LoadCall(typical=typical)):
+    warm_up = (LoadCall(warmup_cycles=1), LoadCall(trial_load_cycles=1))
+    for probed in (*warm_up, LoadCall(trial_order=["platform"]), LoadCall(typical=typical)):
         assert "PROBES" not in k6.phase_variables(probed)
     for silent in (
-        LoadCall(warmup_cycles=1),
+        LoadCall(single_user_phase="3s"),
         LoadCall(light_load=LightLoad({"platform": [0]})),
         LoadCall(trial_order=["platform"], with_probe=False),
     ):

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from rich.console import Console
 
 from tests.support.experiments import service_file
 from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
@@ -22,13 +21,13 @@ from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.measuring.progress import Progress
+from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service
-from vtlab.planning.load_call import LoadCall
+from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import of_service
+from vtlab.prometheus.api import PrometheusApi
 from vtlab.prometheus.queries import NotScraped, Prometheus
-from vtlab.runs.begin import begin_runs
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.services import builds
@@ -41,6 +40,7 @@ from vtlab.targets.kubernetes.copies import facts, k6_job, reference
 from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.copies.environment import jvm_flags
 from vtlab.targets.kubernetes.copies.original import from_deployment
+from vtlab.targets.kubernetes.copies.workload_secret import Files
 
 Json = dict[str, Any]
 
@@ -99,6 +99,7 @@ def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
         fake.release = ref
         return fake
 
+    monkeypatch.setattr(PrometheusApi, "refuse_old", lambda _: None)
     for module in (facts, target, doctor):
         monkeypatch.setattr(module, "Cluster", opened)
     return fake
@@ -229,7 +230,7 @@ def test_a_deployments_own_liveness_probe_reaches_k6(
         release = running.site.cluster.release
         of_copies = {name: {"metadata": {"name": name}} for name in EXPERIMENT.variants}
         block = KubernetesBlock(running.site, ClusterStart(SHOP, EXPERIMENT, 1, 1, of_copies, []))
-        for call in (LoadCall(trial_order=EXPERIMENT.variants), LoadCall(warmup_cycles=1)):
+        for call in (LoadCall(trial_order=EXPERIMENT.variants), LoadCall(single_user_phase="3s")):
             with pytest.raises(BlockFault, match="no Job"):
                 block.load(call)
     urls = {name: f"http://{release.deployment(name)}:9404/alive" for name in EXPERIMENT.variants}
@@ -322,8 +323,30 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     paths = {item["path"] for item in scripts["configMap"]["items"]}
     assert "block.ts" in paths
     assert "lib/plan.ts" in paths
+    assert template["metadata"]["labels"]["sidecar.istio.io/inject"] == "false", "as the chart's"
+    assert template["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
     (config_map,) = namespace.listed_config_maps
     assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
+
+
+def test_k6_may_use_the_registry_and_the_nodes_of_the_original() -> None:
+    original = {"imagePullSecrets": [{"name": "registry"}], "tolerations": [{"key": "web"}], "nodeSelector": {"a": "b"}}
+    made = {"app.kubernetes.io/instance": "vtlab-shop-a1b2", "app.kubernetes.io/component": "k6"}
+
+    def spec(of_pod: Json, nodes: str = "") -> Json:
+        copying = replace(COPYING, k6_node_selector=nodes)
+        config_map: Json = {"metadata": {"name": "c"}, "data": {}}
+        parts = k6_job.K6JobParts(config_map, made, "shops", copying, Files(), of_pod)
+        pod: Json = k6_job.template(parts)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        return pod
+
+    assert spec(original)["imagePullSecrets"] == [{"name": "registry"}]
+    assert spec(original)["tolerations"] == [{"key": "web"}]
+    (term,) = spec({})["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    selector = term["podAffinityTerm"]["labelSelector"]["matchLabels"]
+    assert selector == {**made, "app.kubernetes.io/component": "variant"}
+    assert not {"imagePullSecrets", "tolerations", "nodeSelector"} & spec({}).keys()
+    assert spec(original, "pool=load,zone=a")["nodeSelector"] == {"pool": "load", "zone": "a"}
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
@@ -360,9 +383,10 @@ def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp
 
 
 def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
-    wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", "stack"))
-    with pytest.raises(BadInput, match="'stack' is not a list of labels"):
-        facts.collect(wrong, SHOP, EXPERIMENT)
+    for texts in (("stack", ""), ("", "stack")):
+        wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", *texts))
+        with pytest.raises(BadInput, match="'stack' is not a list of labels"):
+            facts.collect(wrong, SHOP, EXPERIMENT)
 
 
 def test_the_images_are_the_charts() -> None:
@@ -370,6 +394,8 @@ def test_the_images_are_the_charts() -> None:
     values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
     assert usual.k6_image == f"{values['k6']['image']['repository']}:{values['k6']['image']['tag']}"
     assert usual.agent_image.startswith(f"{values['image']['repository']}:")
+    assert k6_job._reference({"repository": "r", "digest": "sha256:a", "tag": "1"}, "2") == "r@sha256:a"
+    assert k6_job._reference({"repository": "r", "digest": "", "tag": ""}, "2") == "r:2"
 
 
 class Meters(Prometheus):
@@ -499,17 +525,55 @@ def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path)
     assert "-Xss512k" in jvm_flags(from_deployment(experiment.service, DEPLOYMENT), experiment)
 
 
-def test_a_load_is_searched_with_copies_that_go_with_the_search(
-    namespace: Namespace, started: None, tmp_path: Path
+@pytest.mark.usefixtures("started")
+def test_the_load_that_a_search_chose_is_in_a_config_map_of_its_own(
+    namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searched = of_service(service_file(tmp_path, {"deployment": "shop"}, requests=["GET /orders/17"]), [])
-    options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
-    with pytest.raises(PrerequisiteMissing, match="the search stopped: no further") as refused:
-        begin_runs([PlannedRun("shop", searched)], options, Progress(Console()))
-    assert "those of the copies are gone with their pods" in refused.value.fix
-    assert len(namespace.names("Deployment")) == 2
-    (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
-    assert namespace.deleted == [f"configmap {name}"]
+    """vtlab may create and delete ConfigMaps, not change them. The copies belong to the first."""
+    jobs: list[Json] = []
+
+    def created(body: Json) -> None:
+        jobs.append(body)
+        raise BlockFault("no pod")
+
+    monkeypatch.setattr(namespace, "create_job", created, raising=False)
+    monkeypatch.setattr(Prometheus, "now", lambda _: 7000)
+    chosen = EXPERIMENT.with_load(ClosedLoad(users=24))
+    with measuring(tmp_path) as running:
+        start(running)
+        name = running.site.objects.name
+        of_copies = {variant: {"metadata": {"name": variant}} for variant in EXPERIMENT.variants}
+        block = KubernetesBlock(running.site, ClusterStart(SHOP, EXPERIMENT, 1, 1, of_copies, []))
+        search = LoadCall(trial_order=EXPERIMENT.variants, pacing=CallPacing(users=(2, 4)))
+        for call in (search, LoadCall(trial_order=EXPERIMENT.variants)):
+            with pytest.raises(BlockFault, match="no pod"):
+                block.load(call)
+            block.set_load(chosen)
+    first, second = namespace.listed_config_maps[:2]
+    assert (first["metadata"]["name"], second["metadata"]["name"]) == (name, f"{name}-load")
+    assert second["metadata"]["ownerReferences"][0]["name"] == name
+    assert json.loads(second["data"]["plan.json"])["load"]["users"] == 24
+    mounted = [
+        next(v["configMap"]["name"] for v in spec["volumes"] if v["name"] == "experiment")
+        for spec in (body["spec"]["template"]["spec"] for body in jobs)
+    ]
+    assert mounted == [name, f"{name}-load"]
+    env = [{v["name"]: v.get("value") for v in job["spec"]["template"]["spec"]["containers"][0]["env"]} for job in jobs]
+    assert [variables["RUN_ID"] for variables in env] == ["run_search", "run"], "levels are no trials of the run"
+    assert len({body["metadata"]["name"] for body in jobs}) == 2
+    assert {f"configmap {name}", f"configmap {name}-load"} <= set(namespace.deleted)
+
+
+@pytest.mark.usefixtures("started")
+def test_an_attempt_that_starts_its_copies_twice_gets_fresh_pods_twice(
+    namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamps: list[str] = []
+    monkeypatch.setattr(namespace, "annotate_pods", lambda _, __, stamp: stamps.append(stamp))
+    with measuring(tmp_path) as running:
+        start(running)
+        start(running)
+    assert len(set(stamps)) == 2
 
 
 def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:

@@ -108,10 +108,36 @@ def test_a_document_that_is_not_whole_is_a_fault_with_the_last_words() -> None:
     cut = "\n".join(text for text in log.splitlines() if "@@vtlab 3/4" not in text)
     with pytest.raises(BlockFault, match=r"only 3 of 4 parts.*a table"):
         job.document(cut)
+    rotated = "\n".join(log.splitlines()[2:])
+    with pytest.raises(BlockFault, match=r"only 3 of 4 parts of its document \(the kubelet cuts logs"):
+        job.document(rotated)
     with pytest.raises(BlockFault, match=r"no document.*boom"):
         job.document(line("00.1", "boom"))
     with pytest.raises(BlockFault, match="cannot be read"):
         job.document(line("00.1", "@@vtlab 1/1 {}"))
+
+
+def test_of_a_log_that_was_cut_only_what_it_tells_is_known() -> None:
+    """A kubelet keeps the last 10 MiB: the document is at the end; the figures of the machine before are unknown."""
+    ticks = [
+        line(f"{second:02}.0", f"@@node 1 0;cpu {10 * second} 0 0 {90 * second} 0 0 0 0;7 {second}000000 0 {second},")
+        for second in range(10, 20)
+    ]
+    wanted = document()
+    end = log_of(wanted.model_dump_json(), 1).splitlines()[1:2]
+    log = "\n".join([*ticks, *end])
+    assert job.document(log) == wanted
+    samples = job.samples(log)
+    begin = samples[0].at
+    assert machine.difference(samples, begin - 5000, begin + 5000)["idle_cores"] is None
+    assert machine.difference(samples, begin, begin + 5000)["idle_cores"] == pytest.approx(0.9)
+
+
+def test_the_log_of_the_longest_job_is_kept_whole() -> None:
+    """The samples of an hour with 12 threads take less than the 10 MiB that a kubelet keeps by default."""
+    task = " 1234567 123456789012 12345678901 1234567,"
+    longest = line("00.0", "@@node 123456 12345;cpu " + "123456789 " * 10 + ";" + 12 * task) + 40 * " "
+    assert 2 * 3600 * len(longest) < 0.9 * 10 * 1024**2
 
 
 def test_the_log_is_kept_as_a_person_wants_it() -> None:

@@ -142,6 +142,23 @@ def test_what_a_team_wrote_is_kept() -> None:
     assert pod(copied(shop()))["metadata"]["annotations"]["vtlab/block"] == "1"
 
 
+def test_copies_prefer_one_node() -> None:
+    def terms(deployment: Json) -> list[Json]:
+        preferred: list[Json] = pod(copied(shop(deployment)))["spec"]["affinity"]["podAffinity"][manifests.PREFERRED]
+        return preferred
+
+    (term,) = terms(DEPLOYMENT)
+    selector = term["podAffinityTerm"]["labelSelector"]["matchLabels"]
+    assert selector == {name: LABELS[name] for name in ("app.kubernetes.io/instance", "app.kubernetes.io/component")}
+    # Beside what a team wrote.
+    own = copy.deepcopy(DEPLOYMENT)
+    near_cache = {"weight": 50, "podAffinityTerm": {"topologyKey": "zone"}}
+    pod(own)["spec"]["affinity"] = {"nodeAffinity": {"a": 1}, "podAffinity": {manifests.PREFERRED: [near_cache]}}
+    assert terms(own) == [near_cache, term]
+    assert pod(copied(shop(own)))["spec"]["affinity"]["nodeAffinity"] == {"a": 1}
+    assert pod(own)["spec"]["affinity"]["podAffinity"][manifests.PREFERRED] == [near_cache]
+
+
 def test_the_original_is_not_changed() -> None:
     before = copy.deepcopy(DEPLOYMENT)
     copied(shop())

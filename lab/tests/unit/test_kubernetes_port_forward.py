@@ -62,7 +62,9 @@ class Pods:
 
     def __init__(self, *connections: Connection | Exception) -> None:
         self.connections = list(connections)
-        self.pods_of_service = [named("p-1"), named("p-0"), named("p-00", ready=False)]
+        ending = named("p")
+        ending["metadata"]["deletionTimestamp"] = "2026-11-27T00:00:00Z"
+        self.pods_of_service = [ending, named("p-0"), named("p-00", ready=False)]
         self.opened: list[tuple[str, str, int]] = []
 
     def service(self, name: str, namespace: str) -> Json:
@@ -99,7 +101,16 @@ def client(cluster: Pods) -> httpx.Client:
     return httpx.Client(base_url=way.url, transport=way, trust_env=False)
 
 
-def test_a_request_goes_to_the_ports_target_in_the_first_ready_pod() -> None:
+def test_two_pods_are_refused_as_the_samples_of_k6_are_in_one_of_them() -> None:
+    cluster = Pods()
+    cluster.pods_of_service = [named("p-1"), named("p-0")]
+    with client(cluster) as asking, pytest.raises(PrerequisiteMissing, match=r"has 2 pods \(p-0, p-1\)") as caught:
+        asking.get("/api")
+    assert "statefulset.kubernetes.io/pod-name: p-0" in caught.value.fix
+    assert cluster.opened == []
+
+
+def test_a_request_goes_to_the_ports_target_in_the_pod_that_stays() -> None:
     connection = Connection(*NAMED, *answer(200, b"yes"))
     cluster = Pods(connection)
     with client(cluster) as asking:

@@ -24,7 +24,7 @@ from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.prometheus.queries import Prometheus
 from vtlab.services import sample
 from vtlab.targets.kubernetes import target
-from vtlab.targets.kubernetes.api import labels, watch
+from vtlab.targets.kubernetes.api import labels
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock, refuse_pressure
@@ -110,6 +110,7 @@ class FakeCluster:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()
+    monkeypatch.setattr(Prometheus, "refuse_old", lambda _: None)
     for module in (release, target):
         monkeypatch.setattr(module, "Cluster", lambda _: fake)
     return fake
@@ -240,6 +241,12 @@ def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -
     assert release.collect(RELEASE, SERVICE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
 
 
+def test_a_database_that_the_chart_does_not_have_is_refused(cluster: FakeCluster) -> None:
+    needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["postgres"]})
+    with pytest.raises(BadInput, match="needy needs postgres, and the chart has MariaDB alone"):
+        release.collect(RELEASE, SERVICE, needy)
+
+
 def test_a_variant_on_another_jdk_than_the_experiments_is_refused() -> None:
     made_by_java = BLOCKING.model_copy(
         update={"properties": {"virtual": Properties.model_validate({"threads": "virtual", "java": 21})}}
@@ -357,13 +364,37 @@ def test_the_version_of_prometheus_is_asked_for_in_every_block(
         raise answers.pop(0)
 
     monkeypatch.setattr(Prometheus, "refuse_old", refuse_old)
-    monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({}, {}))
-    monkeypatch.setattr(cluster, "annotate_pods", lambda *_: None)
     with measuring(tmp_path) as running:
         with pytest.raises(BlockFault, match="away"):
             running.start(BLOCKING, 1, 1)
         with pytest.raises(PrerequisiteMissing, match="too old"):
             running.start(BLOCKING, 1, 2)
+    assert not [line for line in cluster.done if line.startswith("replace")], "before any pod is replaced"
+
+
+class Nodes:
+    """A Prometheus that knows the processors of nodes."""
+
+    def __init__(self, *models: tuple[str, str, float]) -> None:
+        self.models = models
+        self.asked: list[str] = []
+
+    def now(self) -> int:
+        return 1
+
+    def query(self, expr: str, at_ms: int) -> list[tuple[dict[str, str], float]]:
+        self.asked.append(expr)
+        return [({"nodename": node, "model_name": model}, count) for node, model, count in self.models]
+
+
+def test_the_processors_of_nodes_are_asked_for_where_there_are_several() -> None:
+    known = Nodes(("a", "Xeon", 4), ("b.c", "EPYC", 8))
+    found = target.node_processors(known, {"a", "b.c"})  # type: ignore[arg-type]
+    assert found == {"a": "4 × Xeon", "b.c": "8 × EPYC"}
+    assert 'nodename=~"a|b\\\\.c"' in known.asked[0]
+    assert target.node_processors(known, {"a"}) == {}  # type: ignore[arg-type]
+    assert len(known.asked) == 1
+    assert target.node_processors(Nodes(), {"a", "b"}) == {}  # type: ignore[arg-type]
 
 
 def test_a_release_that_names_no_prometheus_is_refused(cluster: FakeCluster, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from vtlab.report.words import curve_sentences
 from vtlab.report.words.curve_sentences import decision_sentence, where_variants_part
 
 VARIANTS = ["platform", "virtual"]
+#: Users of a warm-up before the search.
+WARMED = 50
 Serves = Callable[[int], float]
 
 
@@ -44,7 +46,7 @@ def points(levels: Sequence[int], services: Mapping[str, Serves]) -> list[Point]
 def doubled(services: Mapping[str, Serves]) -> list[Point]:
     """Returns the points of every level that a search asks for while it doubles the users."""
     measured: list[Point] = []
-    while levels := curves.next_users(measured, VARIANTS):
+    while levels := curves.next_users(measured, VARIANTS, WARMED):
         measured += points(levels, services)
     return measured
 
@@ -79,7 +81,9 @@ def test_users_are_doubled_from_one_until_neither_variant_serves_more(alone: flo
     services = {"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)}
     measured = doubled(services)
     levels = sorted({point.users for point in measured})
-    assert levels == [2**step for step in range(len(levels))]
+    up_to_32 = [level for level in levels if level <= 32]
+    assert up_to_32 == [2**step for step in range(len(up_to_32))]
+    assert all(after <= 2 * before for before, after in pairwise(levels))
     assert len(measured) == 2 * len(levels), "no level twice"
     assert levels[-1] == curves.MOST_USERS or levels[-1] >= max(a, b)
     # Of several levels by one call the last is beyond the end at most.
@@ -89,23 +93,45 @@ def test_users_are_doubled_from_one_until_neither_variant_serves_more(alone: flo
 def test_levels_that_take_little_come_several_at_once() -> None:
     endless = dict.fromkeys(VARIANTS, bounded(1, math.inf))
     asked, measured = [], []
-    while levels := curves.next_users(measured, VARIANTS):
+    while levels := curves.next_users(measured, VARIANTS, WARMED):
         asked.append(levels)
         measured += points(levels, endless)
-    assert asked == [[1], [2, 4, 8], [16, 32, 64], [128, 256], [512], [1024], [2048], [4096]][: len(asked)]
+    assert asked == [[1], [2, 4, 8], [16, 32], *([2**step] for step in range(6, 13))]
     assert asked[-1][-1] == curves.MOST_USERS
+
+
+@given(rates, growth, growth, st.integers(1, 200))
+def test_no_level_has_more_users_than_the_warm_up_or_than_are_chosen_in_the_end(
+    alone: float, a: float, b: float, warmed: int
+) -> None:
+    services = {"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)}
+    measured: list[Point] = []
+    while levels := curves.next_users(measured, VARIANTS, warmed):
+        measured += points(levels, services)
+    assert max(point.users for point in measured) <= max(warmed, curves.chosen_users(measured, VARIANTS))
+
+
+def test_a_service_that_levels_off_slowly_is_loaded_no_more_than_it_will_be() -> None:
+    """Ten stations with equal demands serve N / (N + 9) of their most: they never level off clearly."""
+    slowly: Mapping[str, Serves] = dict.fromkeys(VARIANTS, lambda users: 100 * users / (users + 9))
+    for warmed, levels in ((1, [1, 2, 4, 7, 9, 10]), (50, [1, 2, 4, 8, 16, 32, 50])):
+        measured: list[Point] = []
+        while asked := curves.next_users(measured, VARIANTS, warmed):
+            measured += points(asked, slowly)
+        assert sorted({point.users for point in measured}) == levels
+        assert max(levels) <= max(warmed, curves.chosen_users(measured, VARIANTS))
 
 
 def test_one_variant_that_still_serves_more_keeps_the_search_going() -> None:
     measured = points([1, 2, 4, 8, 16], PARTING)
-    assert curves.next_users(measured, VARIANTS) == [32, 64, 128]
+    assert curves.next_users(measured, VARIANTS, WARMED) == [32]
     assert curves.next_users(points([1, 2, 4, 8], dict.fromkeys(VARIANTS, bounded(20, 60))), VARIANTS) == []
 
 
 def test_nine_per_cent_more_is_levelled_off_and_twelve_is_not() -> None:
     for more, ends in ((1.09, True), (1.12, False)):
         services: dict[str, Serves] = dict.fromkeys(VARIANTS, {1: 10.0, 2: 20.0, 4: 30.0, 8: 30.0 * more}.__getitem__)
-        assert (curves.next_users(points([1, 2, 4, 8], services), VARIANTS) == []) is ends
+        assert (curves.next_users(points([1, 2, 4, 8], services), VARIANTS, WARMED) == []) is ends
 
 
 def test_a_rise_from_a_low_level_is_none() -> None:
@@ -315,6 +341,19 @@ def test_one_long_answer_that_other_levels_do_not_have_does_not_lengthen_the_ram
     assert curve_to_load.with_load(search_experiment(), curve(slow)).windows.ramp_up == "600ms"
 
 
+def test_a_single_user_who_waits_long_lengthens_the_cycles_of_the_warm_up() -> None:
+    measured = doubled(dict.fromkeys(VARIANTS, bounded(20, 640)))
+
+    def cycle(alone: float) -> str:
+        slower = [p.model_copy(update={"mean": alone if p.users == 1 else 9.0}) for p in measured]
+        return curve_to_load.with_load(search_experiment(), curve(slower)).windows.warmup_load
+
+    planned = search_experiment().windows.warmup_load
+    assert cycle(0.05) == planned
+    assert cycle(5.2) == "10.4s"
+    assert cycle(300.0) == "60s"
+
+
 @given(rates, growth, growth)
 def test_a_window_has_a_hundred_answers_or_lasts_a_minute(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
@@ -426,6 +465,12 @@ def test_the_report_has_the_range_of_the_curve() -> None:
         " serves more."
     )
     assert decision_sentence(recorded.analysed(run)) is None
+    # There platform served more with many users, in the blocks virtual does.
+    other = {"platform": PARTING["virtual"], "virtual": PARTING["platform"]}
+    contradicted = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(other))}))
+    said = decision_sentence(recorded.analysed(contradicted))
+    assert said is not None
+    assert said.endswith("from about 8 users upward, platform serves more. The blocks do not show that at 64 users.")
 
 
 def test_where_more_users_show_another_outcome_vtlab_knows_how_many_to_measure() -> None:

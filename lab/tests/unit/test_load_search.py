@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,12 +14,13 @@ from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WITHIN, Lo
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.load import SEARCH_USERS
 from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 
-PLANNED = recorded.experiment(load={"full": {"users": 64}}, expected=None)
+#: Users of the warm-up.
+FIRST_USERS = 50
+PLANNED = recorded.experiment(load={"full": {"users": 64}}, windows={"warmup_users": FIRST_USERS}, expected=None)
 
 #: The throughput of a variant with so many users.
 Throughput = Callable[[int], float]
@@ -57,9 +58,8 @@ class Pair(RecordedBlock):
         cold: int = 0,
         compiling: int = 0,
         changes: Callable[[str, int], Mapping[str, Any]] = lambda variant, users: {},
-        raised_cores: float | None = None,
     ) -> None:
-        playback = Playback(call_seconds=coming, raised_cores=raised_cores)
+        playback = Playback(call_seconds=coming)
         super().__init__(recorded.block(), playback, {}, Journal())
         self.now = 0.0
         self._throughputs = throughputs
@@ -115,7 +115,7 @@ class Pair(RecordedBlock):
         server = {"cpu_cores": 0.9, "jit_cpu": 0.5 if len(self.calls) <= self._compiling else None}
         done = 2 * len(self.calls)
         factors = (0.3 * 1.2**done, 0.3 * 1.2 ** (done + 1)) if len(self.calls) <= self._cold else (1.0, 1.0)
-        steady = answered(variant, self._throughputs[variant], SEARCH_USERS, 5, phase="warmup", server=server)
+        steady = answered(variant, self._throughputs[variant], FIRST_USERS, 5, phase="warmup", server=server)
         return [recorded.scaled(steady, factor) for factor in factors]
 
     def _trial(self, variant: str, users: int, window: float) -> Trial:
@@ -127,58 +127,55 @@ WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
 
 
 def searched(
-    pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN, left: float = math.inf
+    pair: Pair,
+    planned: Experiment = PLANNED,
+    within: float = WITHIN,
+    left: float = math.inf,
+    raised: Sequence[Trial] = (),
 ) -> tuple[Curve, LoadSearch, list[str]]:
     lines: list[str] = []
-    search = LoadSearch(pair, planned, lines.append, SearchTime(within, left, lambda: pair.now))
+    search = LoadSearch(pair, planned, lines.append, SearchTime(within, left, lambda: pair.now), raised)
     return search.run(), search, lines
 
 
-class WithMore(Pair):
-    """One whose JIT compilers rest after so many calls with more CPU."""
-
-    def __init__(self, calls: int) -> None:
-        super().__init__(raised_cores=1.5)
-        self._calls = calls
-
-    def replay(self, call: LoadCall) -> K6Document:
-        document = super().replay(call)
-        if not call.warmup_cycles:
-            return document
-        self.now += 20.0
-        is_compiling = sum(bool(load.warmup_cycles) for load in self.journal.loads) < self._calls
-        server = {"cpu_cores": 1.4, "cpu_limit": 1.5, "jit_cpu": 0.5 if is_compiling else 0.0}
-        warmup = [recorded.trial(variant, "warmup", server=server) for variant in PLANNED.variants]
-        return document.model_copy(update={"warmup": warmup})
+def rested(jit: float | None = 0.0) -> list[Trial]:
+    """Returns the last cycles with more CPU, whose JIT compilers used so much."""
+    server = {"cpu_cores": 1.4, "cpu_limit": 1.5, "jit_cpu": jit}
+    return [recorded.trial(variant, "warmup", server=server) for variant in PLANNED.variants]
 
 
-@pytest.mark.parametrize(("calls", "made"), [(1, 1), (2, 2), (9, 2)])
-def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls: int, made: int) -> None:
-    counted = PLANNED.windows.model_copy(update={"warmup_cycles": 2, "warmup_requests": 3000})
-    pair = WithMore(calls)
-    curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
-    assert pair.journal.events[: made + 3] == [
-        "raise platform virtual",
-        *["2 cheap and 0 trial-load cycles of platform virtual"] * made,
-        "restore",
-        f"{AFTER_RAISED} trial-load cycles of platform virtual",
-    ]
-    assert pair.journal.events.count("end of the warm-up") == 1
-    under_limit = next(cycles for cycles, users in pair.warmed if users == (SEARCH_USERS,))
-    assert under_limit == AFTER_RAISED < WARM_UP_CYCLES, "the part with more CPU took the place of one"
-    assert curve.ended == "levelled off", "the levels have their whole time"
+def test_after_a_part_with_more_cpu_one_cycle_under_the_limit_is_enough() -> None:
+    pair = Pair()
+    curve, _, _ = searched(pair, raised=rested())
+    assert pair.warmed[0] == (AFTER_RAISED, (FIRST_USERS,))
+    assert AFTER_RAISED < WARM_UP_CYCLES
+    assert pair.journal.events[1] == "end of the warm-up"
+    assert curve.ended == "levelled off"
+
+
+def test_where_nothing_tells_what_the_compilers_did_with_more_cpu_cycles_under_the_limit_are_judged() -> None:
+    pair = Pair(cold=2)
+    searched(pair, raised=rested(jit=None))
+    assert [order for _, order in pair.calls].count([]) == 4
+
+
+@pytest.mark.parametrize(("compiling", "calls"), [(0, 1), (1, 2), (99, 3)])
+def test_compilers_that_still_work_after_it_have_little_time(compiling: int, calls: int) -> None:
+    pair = Pair(compiling=compiling)
+    searched(pair, raised=rested())
+    assert [order for _, order in pair.calls].count([]) == calls
 
 
 def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
     pair = Pair()
     curve, search, lines = searched(pair)
     assert (curve.ended, curve.why) == ("levelled off", "")
-    assert pair.calls[0] == ((SEARCH_USERS,), [])
-    assert [users for users, _ in pair.calls[1:]] == [(1,), (2, 4, 8), (16, 32, 64), (5, 6)]
+    assert pair.calls[0] == ((FIRST_USERS,), [])
+    assert [users for users, _ in pair.calls[1:]] == [(1,), (2, 4, 8), (16, 32), (64,), (5, 6)]
     assert curve.chosen == pytest.approx(2 * 640 / 19.5, rel=0.05)
     assert curve.seconds == pytest.approx(pair.now, abs=0.1)
     assert len(search.trials) == len(curve.points) == 2 * 9
-    assert lines[0] == f"warm-up with {SEARCH_USERS} users"
+    assert lines[0] == f"warm-up with {FIRST_USERS} users"
     assert lines[1:3] == ["1 user", "2, 4 and 8 users"]
     at_64 = {point.variant: point.throughput for point in curve.points if point.users == 64}
     assert at_64 == pytest.approx({"platform": 98, "virtual": 640}, rel=0.03)
@@ -188,9 +185,9 @@ def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_
     pair = Pair(ENDLESS)
     searched(pair, within=1000)
     assert pair.warmed == [
-        (WARM_UP_CYCLES, (SEARCH_USERS,)),
-        *((0, users) for users in [(1,), (2, 4, 8), (16, 32, 64)]),
-        *((1, users) for users in [(128, 256), (512,), (1024,), (2048,), (4096,)]),
+        (WARM_UP_CYCLES, (FIRST_USERS,)),
+        *((0, users) for users in [(1,), (2, 4, 8), (16, 32)]),
+        *((1, (2**step,)) for step in range(6, 13)),
     ]
 
 
@@ -233,13 +230,15 @@ def test_a_level_that_is_measured_again_is_warm() -> None:
 
     pair = Pair(ENDLESS, changes=busy_once)
     searched(pair, within=1000)
-    assert [cycles for cycles, users in pair.warmed if users == (128, 256)] == [1, 0]
+    assert [cycles for cycles, users in pair.warmed if users == (256,)] == [1, 0]
 
 
 def test_no_probe_goes_beside_its_levels() -> None:
     searched(pair := Pair())
     assert any(call.trial_order for call in pair.journal.loads)
-    assert not any(call.is_probed for call in pair.journal.loads)
+    levels = [call for call in pair.journal.loads if call.trial_order]
+    assert levels
+    assert not any(call.is_probed for call in levels)
 
 
 def test_neither_variant_is_always_the_first() -> None:
@@ -259,8 +258,8 @@ def test_a_window_is_as_long_as_twenty_answers_or_two_seconds_and_has_whole_roun
             assert pace.measure / longest == pytest.approx(round(pace.measure / longest), abs=0.01)
     quick = Pair()
     searched(quick)
-    # 20 answers of a single user take a second, those of many less than a window's least.
-    assert [pace.measure for pace in quick.paces[1:]] == pytest.approx([2000, 1026, 1000, 1000], abs=10)
+    # 20 answers of a single user take a second, those of many less than a window's least; 64 users have whole rounds.
+    assert [pace.measure for pace in quick.paces[1:]] == pytest.approx([2000, 1026, 1000, 1306, 1000], abs=10)
 
 
 def test_a_slow_service_gets_fewer_levels_and_the_search_ends_in_time() -> None:
@@ -313,20 +312,20 @@ def test_a_load_generator_that_breaks_under_more_users_ends_the_search() -> None
     """In a cluster its pod has a limit of memory."""
 
     def broken(pacing: CallPacing) -> None:
-        if len(pair.calls) > 1 and 64 in pacing.users:
+        if len(pair.calls) > 1 and 32 in pacing.users:
             raise GeneratorFailed("k6: its pod was killed for lack of memory")
 
     pair = Pair(broken=broken)
     curve, _, _ = searched(pair)
     assert (curve.ended, curve.why) == ("load generator", "k6: its pod was killed for lack of memory")
-    assert [users for users, _ in pair.calls[3:]] == [(16, 32, 64), (16,), (32,)], "it was the most of them"
-    assert curve.users == [1, 2, 4, 8, 16, 32]
-    assert curve.chosen == 32, "no more than it could send"
+    assert [users for users, _ in pair.calls[3:]] == [(16, 32), (16,)], "it was the most of them"
+    assert curve.users == [1, 2, 4, 8, 16]
+    assert curve.chosen == 16, "no more than it could send"
 
 
 def test_a_load_generator_that_is_killed_is_said_where_the_time_is_over_then() -> None:
     def broken(pacing: CallPacing) -> None:
-        if 64 in pacing.users and len(pair.calls) > 1:
+        if 32 in pacing.users and len(pair.calls) > 1:
             pair.now += 60
             raise GeneratorFailed("k6: its pod was killed for lack of memory")
 

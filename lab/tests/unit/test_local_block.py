@@ -18,8 +18,9 @@ from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.k6.call import Call
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Diagnosis, Trial
+from vtlab.model.records import Diagnosis, Failure, Trial
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LightLoad, LoadCall, TypicalCall
+from vtlab.prometheus.queries import NotScraped
 from vtlab.targets.local import block as block_module
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
@@ -36,6 +37,7 @@ class OfAVariant:
 
     def __init__(self, variant: str, meters: Sequence[str] = ("jvm",)) -> None:
         self.variant = variant
+        self.ended: str | None = None
         self.launch = SimpleNamespace(service=SimpleNamespace(meters=meters))
         identity = SimpleNamespace(alive=lambda: False)
         self.pins = False
@@ -45,6 +47,9 @@ class OfAVariant:
 
     def oom_kills(self) -> int:
         return 0
+
+    def end(self) -> str | None:
+        return self.ended
 
 
 class Same:
@@ -165,7 +170,7 @@ def test_a_call_has_the_probes_of_the_variants_that_it_loads(tmp_path: Path, mon
     assert probes == [urls, of_virtual, {"platform": urls["platform"]}, of_virtual]
 
     made.clear()
-    block.load(LoadCall(warmup_cycles=1))
+    block.load(LoadCall(single_user_phase="3s"))
     block.load(LoadCall(trial_order=["virtual"], with_probe=False))
     block.diagnose({"virtual": AS_PLANNED})
     assert [call.variables["PROBES"] for call in made] == ["none"] * 3
@@ -207,6 +212,18 @@ def test_the_largest_resident_memory_is_that_of_the_jvm_when_its_part_is_over(
     assert [instance.resident_peak for instance in block.check_instances()] == [5e8, 4e8]
     monkeypatch.setattr(block.variants[1].process, "identity", Same("another"))
     assert block.check_instances()[1].resident_peak is None, "another process"
+
+
+def test_a_variant_that_ended_just_as_k6_did_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: a JVM ended while its last cycle was annotated, and "it ended or restarted" was all that was said."""
+    block = of_two(tmp_path)
+    for instance, variant in zip(block.instances, block.variants, strict=True):
+        monkeypatch.setattr(variant.process, "identity", Same(instance.identity))
+    monkeypatch.setattr(block_module.usage, "resident_peak", lambda pid: None)
+    virtual: Any = block.variants[1]
+    virtual.ended = "out of heap memory (144m)"
+    block.drop("virtual")
+    assert [instance.ended for instance in block.check_instances()] == [None, "out of heap memory (144m)"]
 
 
 def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,3 +308,37 @@ def test_a_recording_is_stopped_also_where_its_start_was_not_confirmed(
     with short_pins.counted(variants) as counting:
         assert counting == (["virtual"] if answer else [])
     assert orders == [("virtual", "JFR.start"), ("virtual", "JFR.stop")]
+
+
+def ready_of(scraped: Sequence[str], failures: list[Failure], stopped: list[str]) -> list[Any]:
+    """Verifies two variants, of which only some are scraped; returns those that are ready."""
+    variants = [OfAVariant("platform"), OfAVariant("virtual")]
+    for variant in variants:
+        variant.process.stop = lambda _, name=variant.variant: stopped.append(name)
+
+    def verified(_: object, variant: OfAVariant) -> str:
+        if variant.variant not in scraped:
+            raise NotScraped(f"{variant.variant}: Prometheus has not scraped it after 30 s")
+        return variant.variant
+
+    site = SimpleNamespace(prometheus=SimpleNamespace(url="http://localhost:1"))
+    target: Any = SimpleNamespace(_running=variants, site=site, _verified=verified)
+    return list(LocalTarget._verify_ready(target, failures))
+
+
+def test_a_variant_whose_metrics_do_not_come_fails_where_those_of_another_do() -> None:
+    """A heap may be too small for an idle JVM to answer Prometheus, at each attempt."""
+    failures: list[Failure] = []
+    stopped: list[str] = []
+    assert ready_of(["platform"], failures, stopped) == ["platform"]
+    assert [(f.variant, f.reason, f.moment) for f in failures] == [
+        ("virtual", "its metrics did not come within 30 s", "while it started")
+    ]
+    assert stopped == ["virtual"], "it takes no CPU from the other"
+
+
+def test_where_no_metrics_come_no_variant_fails() -> None:
+    failures: list[Failure] = []
+    with pytest.raises(NotScraped, match="platform: Prometheus has not scraped it"):
+        ready_of([], failures, [])
+    assert failures == []

@@ -19,7 +19,7 @@ from vtlab.host import processes
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Block
+from vtlab.model.records import Block, Trial
 from vtlab.planning import trial_order
 from vtlab.planning.load_call import LoadCall
 from vtlab.runs import store
@@ -124,27 +124,31 @@ def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypat
 class Rising(RecordedTarget):
     """Computes. Its virtual variant becomes so much faster in the first trials, and is steady in those after them."""
 
-    def __init__(self, low: float) -> None:
-        """``low``: throughput of the first trial of virtual, as a share of that of its warm-up."""
+    def __init__(self, compilers_rest: bool) -> None:
+        """``compilers_rest``: in its warm-up and in its trials."""
         super().__init__(replay.run().blocks, Playback(change=self._rise))
-        self.low = low
+        self.compilers_rest = compilers_rest
         self.measured = 0
 
     def _rise(self, call: LoadCall, document: K6Document) -> K6Document:
         self.measured += bool(call.trial_order)
-        if not call.trial_order or self.measured > 1:
-            return document
-        first, second = [i for i, t in enumerate(document.trials) if t.variant == "virtual"]
         trials = [*document.trials]
-        for index, factor in ((first, self.low), (second, 1.12 * self.low)):
-            trial = trials[index]
-            changed = {"throughput": trial.throughput * factor, "ok": round(trial.ok * factor)}
-            trials[index] = trial.model_copy(update=changed)
-        return document.model_copy(update={"trials": trials})
+        if call.trial_order and self.measured == 1:
+            last = max(i for i, t in enumerate(trials) if t.variant == "virtual")
+            changed = {"throughput": trials[last].throughput * 1.12, "ok": round(trials[last].ok * 1.12)}
+            trials[last] = trials[last].model_copy(update=changed)
+        phases = {"warmup": document.warmup, "trials": trials}
+        if self.compilers_rest:
+            phases = {name: [self._at_rest(trial) for trial in phase] for name, phase in phases.items()}
+        return document.model_copy(update=phases)
+
+    @staticmethod
+    def _at_rest(trial: Trial) -> Trial:
+        return trial.model_copy(update={"server": {**trial.server, "jit_cpu": 0.0}, "compilers_first": True})
 
 
 def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: Path) -> None:
-    target = Rising(low=0.88)
+    target = Rising(compilers_rest=True)
     block, printed = one_block(target, tmp_path)
     assert target.measured == 2
     assert "the trials became faster: they count as warm-up" in " ".join(printed.split())
@@ -154,7 +158,7 @@ def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: 
 
 
 def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> None:
-    target = Rising(low=1.0)
+    target = Rising(compilers_rest=False)
     run = replay.run()
     store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0]) as progress:
@@ -162,19 +166,44 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
     assert target.measured == 1
 
 
-def test_an_attempt_that_must_end_alike_is_not_repeated(tmp_path: Path) -> None:
-    """Seen: 30 arrivals a second of 5 s and cycles of 3 s took three attempts, and no block counted."""
+def late_trials(seconds: float) -> Block:
+    """A block whose trials were drained after so many seconds, and had every answer after their window."""
     good = replay.run().blocks[0]
-    late = [t.model_copy(update={"ok": 0, "latency": recorded.latency(0, 5.0), "failed": {}}) for t in good.trials]
-    target = replaying([good.model_copy(update={"trials": late})] * 3)
-    store.create(tmp_path, replay.run().manifest)
+    late = [
+        t.model_copy(
+            update={
+                "ok": 0,
+                "latency": recorded.latency(0, 5.0),
+                "failed": {},
+                "drained": t.begin + round(1000 * seconds),
+            }
+        )
+        for t in good.trials
+    ]
+    return good.model_copy(update={"trials": late})
+
+
+def refused_after(folder: Path, *blocks: Block) -> int:
+    """Measures a run whose attempts all end so; returns how many there were."""
+    store.create(folder, replay.run().manifest)
     with (
         pytest.raises(InvalidRun, match=r"no attempt can count: .*raise windows\.measure") as refused,
         Progress(console()[0]) as progress,
     ):
-        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+        measure_run(folder, store.read(folder), replaying(blocks), progress, wait=lambda _: None)
     assert refused.value.fix == "change the experiment and run it again"
-    assert len(store.read(tmp_path).blocks) == 1
+    return len(store.read(folder).blocks)
+
+
+def test_an_attempt_that_must_end_alike_is_not_repeated(tmp_path: Path) -> None:
+    """Seen: 30 arrivals a second of 5 s and cycles of 3 s took three attempts, and no block counted."""
+    assert refused_after(tmp_path, late_trials(61)) == 1, "no window is as long"
+
+
+def test_late_answers_lengthen_the_windows_once(tmp_path: Path) -> None:
+    assert refused_after(tmp_path, late_trials(40), late_trials(40)) == 2
+    windows = store.read(tmp_path).experiment.windows
+    assert (windows.warmup_load, windows.measure) == ("40s", "40s")
 
 
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
@@ -207,3 +236,17 @@ def test_signals_are_held_back_within_each_other() -> None:
         assert came == [signal.SIGTERM]
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_one_late_cycle_lengthens_the_windows_though_another_attempt_might_count(tmp_path: Path) -> None:
+    """The first answers of a cold JVM came after its cycle: fresh JVMs are as cold."""
+    run = replay.run()
+    (good,) = run.blocks
+    cold = next(t for t in good.warmup if t.variant == "virtual")
+    late = {"ok": 0, "throughput": 0.0, "latency": recorded.latency(0, 5.0), "drained": cold.begin + 6000}
+    warmup = [t.model_copy(update=late) if t is cold else t for t in good.warmup]
+    target = replaying([good.model_copy(update={"warmup": warmup}), good])
+    blocks, printed = replay.measured(target, tmp_path, run)
+    assert [(block.block, block.attempt) for block in blocks] == [(1, 1), (1, 2)]
+    assert store.read(tmp_path).experiment.windows.warmup_load == "6s"
+    assert "from now on a warm-up cycle lasts 6s" in " ".join(printed.split())

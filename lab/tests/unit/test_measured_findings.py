@@ -54,6 +54,8 @@ class Case:
     platform_result: Mapping[str, Any] = field(default_factory=dict)
     #: The variant that has the finding.
     shown_by: str = "virtual"
+    #: Node and its processors, by variant.
+    nodes: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
     def built(self) -> Run:
         whole = recorded.run(blocks=2, inspection=self.inspection)
@@ -75,7 +77,11 @@ class Case:
             )
             for variant, threads in self.dumps.items()
         }
-        instances = [i.model_copy(update={"java": self.java}) for i in block.instances]
+        instances = [
+            instance.model_copy(update={"java": self.java, "node": node, "node_cpu": node_cpu})
+            for instance in block.instances
+            for node, node_cpu in [self.nodes.get(instance.variant, (None, None))]
+        ]
         trials = list(map(self._trial, block.trials))
         return block.model_copy(update={"trials": trials, "diagnosis": diagnosis, "instances": instances})
 
@@ -408,6 +414,26 @@ CASES: dict[str, Cases] = {
             # Without a liveness endpoint, or without probes.
             Case(result=probed(62, None), platform_result=probed(0, None)),
             Case(result=probed(62, "at risk")),
+        ],
+    ),
+    "different-nodes": Cases(
+        [
+            (
+                Case(nodes={"platform": ("a", "4 × Xeon"), "virtual": ("b", "8 × Xeon")}),
+                "in 2 of 2 blocks, such as platform on a (4 × Xeon) and virtual on b (8 × Xeon)",
+                "nodes",
+            ),
+            (
+                Case(nodes={"platform": ("a", None), "virtual": ("b", None)}),
+                "platform on a (CPU unknown) and virtual on b (CPU unknown)",
+                "nodes",
+            ),
+        ],
+        [
+            Case(nodes={"platform": ("a", None), "virtual": ("a", None)}),
+            Case(nodes={"platform": ("a", "4 × Xeon"), "virtual": ("b", "4 × Xeon")}),
+            # On one machine there are no nodes.
+            Case(),
         ],
     ),
 }

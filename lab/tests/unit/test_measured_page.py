@@ -15,7 +15,7 @@ RECORDED = REPOSITORY / "lab/tests/unit/recorded/own-service"
 
 
 def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / measured_page.DATA).parent.mkdir(parents=True)
     assert measured_page.main([str(RECORDED)], tmp_path) == 0
     page = (tmp_path / measured_page.PAGE).read_text(encoding="utf-8")
     for part in (
@@ -59,6 +59,25 @@ def test_a_newer_run_replaces_the_one_of_its_experiment_limits_and_target() -> N
     assert known not in merged
 
 
+def test_what_else_the_machine_did_stands_beside_the_machine(tmp_path: Path) -> None:
+    (tmp_path / measured_page.DATA).parent.mkdir(parents=True)
+    assert measured_page.main(["--conditions", "a browser ran, too", str(RECORDED)], tmp_path) == 0
+    assert "\n- a browser ran, too\n- 2026-11-23" in (tmp_path / measured_page.PAGE).read_text(encoding="utf-8")
+
+
+def test_a_picture_gets_by_which_factor_the_variant_is_better() -> None:
+    outcomes = [
+        outcome
+        for pair in measured_page.from_analysis(recorded.analysed(recorded.run("threads", blocks=6))).pairs
+        for outcome in pair.outcomes
+    ]
+    drawn = {outcome.drawn.key: outcome.drawn for outcome in outcomes if outcome.drawn}
+    # Twice the throughput, and less than half the median: to the same side.
+    assert drawn["capacity"].factor == pytest.approx(2.0, abs=0.02)
+    assert drawn["median.full"].factor > 2.0
+    assert all(each.low <= each.factor <= each.high for each in drawn.values())
+
+
 def test_a_command_says_nothing_of_where_the_results_lie() -> None:
     analysis = recorded.analysed(recorded.run(blocks=3))
     command = "vtlab run blocking --results /home/me/out --blocks 3 --prometheus-port 9090"
@@ -73,5 +92,6 @@ def test_a_run_that_is_not_valid_is_refused() -> None:
 
 def test_wrong_arguments_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert measured_page.main([], tmp_path) == 2
+    assert measured_page.main(["--conditions", "alone"], tmp_path) == 2
     assert measured_page.main([str(tmp_path)], tmp_path) == 2
     assert "fix:" in capsys.readouterr().err

@@ -34,13 +34,13 @@ def test_a_percentile_with_too_few_answers_is_not_known() -> None:
 
 
 def test_an_overloaded_variant_misses_it() -> None:
-    base = recorded.changed(BASE, {}, platform={"overloaded_blocks": 3})
+    base = recorded.changed(BASE, platform={"overloaded_blocks": 3})
     text = str(objective.sentence(wanted("p50=300ms", base)))
     assert "at 29.3/s met by virtual (200 ms), missed by platform (overloaded)" in text
 
 
 def test_a_variant_that_fails_misses_it() -> None:
-    base = recorded.changed(BASE, {}, virtual={"failed_blocks": BASE.verdict.n})
+    base = recorded.changed(BASE, virtual={"failed_blocks": BASE.verdict.n})
     text = str(objective.sentence(wanted("p50=300ms", base)))
     assert "at 29.3/s met by platform (201 ms), missed by virtual (fails)" in text
 

@@ -9,6 +9,7 @@ import pytest
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, failures_of, reasons_of, with_trial
 from vtlab.analysis.validity import overload
+from vtlab.analysis.variant_results import variant_result
 from vtlab.model.records import Block, Halves, InFlight, Trial
 
 
@@ -128,19 +129,40 @@ def blocks_of(*virtual: Trial, platform: bool = True) -> list[Block]:
     return [recorded.block_under_open_load(trials=[*virtual, *others], single=[], light=[])]
 
 
-def test_a_queue_that_grows_is_an_overload_where_it_could_be_otherwise() -> None:
+def test_a_queue_that_grows_is_an_overload_where_it_is_no_chance() -> None:
     grown = [lagging(), lagging()]
-    assert len(overload.of_variant(blocks_of(*grown), OPEN, "virtual")) == 2, "platform threads keep up"
-    both = blocks_of(*grown, platform=False)
+    beside = blocks_of(*grown)
     assert overload.growths(grown, OPEN) != []
-    assert overload.of_variant(both, OPEN, "virtual") == [], "both have a queue of long requests"
-    # In every half of all windows of three blocks: that is no queue that comes and goes.
-    assert overload.of_variant(both * 2, OPEN, "virtual") == []
-    assert len(overload.of_variant(both * 3, OPEN, "virtual")) == 6
+    assert overload.of_variant(beside * 2, OPEN, "virtual") == [], "platform threads have fewer long requests by chance"
+    assert len(overload.of_variant(beside * 3, OPEN, "virtual")) == 6, "platform threads keep up"
+    both = blocks_of(*grown, platform=False)
+    assert overload.of_variant(both * 3, OPEN, "virtual") == [], "both have a queue of long requests"
+    # In every half of all windows of four blocks: that is no queue that comes and goes.
+    assert len(overload.of_variant(both * 4, OPEN, "virtual")) == 8
+    recovers = blocks_of(lagging(), lagging(second=(2300, 2301)), platform=False)
+    assert overload.of_variant([*both * 4, *recovers], OPEN, "virtual") == []
+    # Ten connections, each held for 71 ms: 140/s of 150/s.
+    assert len(overload.of_variant(limited_by_a_pool(), OPEN, "virtual")) == 2
+
+
+def limited_by_a_pool() -> list[Block]:
+    """A block whose virtual threads share ten connections, and fall behind; platform threads do, too."""
     bound = {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0, "cpu_cores": 0.1}
     limited = blocks_of(*(lagging(server=bound) for _ in range(2)), platform=False)
     for block in limited:
         alone = {"server": {**bound, "hold_db_pool": 10 / 140, "service_time": 0.08}}
         block.single = [recorded.trial("virtual", "single", ok=50, latency=recorded.latency(50, 0.08), **alone)] * 2
-    # Ten connections, each held for 71 ms: 140/s of 150/s.
-    assert len(overload.of_variant(limited, OPEN, "virtual")) == 2
+    return limited
+
+
+def test_the_bound_of_one_variant_says_nothing_of_another() -> None:
+    assert overload.growths([t for t in limited_by_a_pool()[0].trials if t.variant == "platform"], OPEN) != []
+    assert overload.of_variant(limited_by_a_pool(), OPEN, "platform") == []
+
+
+def test_arrivals_that_a_variant_may_not_keep_up_with_are_not_its_limit() -> None:
+    """By an overload or by chance its queue grows: what limits it is unknown."""
+    block = blocks_of(lagging(), lagging(), platform=False)
+    result = variant_result(OPEN, block, "virtual")
+    assert result.growth is None, "two windows may be chance"
+    assert result.bottleneck.resource == "unknown"

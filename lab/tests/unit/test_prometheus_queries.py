@@ -30,13 +30,31 @@ def test_long_ranges_are_asked_for_in_parts() -> None:
     assert asked == [(0, 9999), (10_000, 10_000.5)]
 
 
-@pytest.mark.parametrize(("version", "old"), [("3.15.0", False), ("2.55.1", True), ("", True)])
-def test_a_prometheus_that_counts_one_sample_more_is_refused(version: str, old: bool) -> None:
-    answer = {"status": "success", "data": {"version": version}}
-    with Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(200, json=answer))) as client:
-        if old:
-            with pytest.raises(PrerequisiteMissing, match=r"3\.0 or newer is needed"):
+@pytest.mark.parametrize(
+    ("version", "features", "problem"),
+    [
+        ("3.15.0", "", ""),
+        ("3.8.0", "", ""),
+        ("3.7.3", "exemplar-storage,native-histograms", ""),
+        ("3.0.1", "native-histograms", ""),
+        ("3.7.3", "exemplar-storage", r"3\.7\.3 without native histograms, so it refuses k6's samples"),
+        ("3.5.0", "", r"3\.5\.0 without native histograms"),
+        # There a window of n seconds contains one sample more.
+        ("2.55.1", "native-histograms", r"2\.55\.1; version 3\.8 or newer is needed"),
+        ("", "", r"unknown; version 3\.8 or newer is needed"),
+    ],
+)
+def test_a_prometheus_that_is_too_old_is_refused(version: str, features: str, problem: str) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        data = {"version": version} if request.url.path.endswith("buildinfo") else {"enable-feature": features}
+        return httpx.Response(200, json={"status": "success", "data": data})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        if problem:
+            with pytest.raises(PrerequisiteMissing, match=problem) as caught:
                 client.refuse_old()
+            if "histograms" in problem:
+                assert "enableFeatures: [native-histograms]" in caught.value.fix
         else:
             client.refuse_old()
 

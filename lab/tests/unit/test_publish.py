@@ -193,7 +193,7 @@ def test_each_pair_of_variants_has_its_decision_and_outcomes() -> None:
     [
         ({"is_lower_bound": True, "ratio": 5.0}, "≥"),
         ({"is_lower_bound": True, "ratio": 0.2}, "≤"),
-        ({"is_lower_bound": True, "ratio": 0.999, "judgement": "same"}, "≥"),
+        ({"is_lower_bound": True, "ratio": 0.999, "judgement": "same"}, "="),
         ({"is_lower_bound": False, "judgement": "same"}, "="),
         ({"is_lower_bound": False}, None),
     ],

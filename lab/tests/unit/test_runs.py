@@ -19,6 +19,7 @@ from vtlab.measuring.progress import Progress, minutes
 from vtlab.model import objective, units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
+from vtlab.model.run import Run
 from vtlab.planning import light_load, planned_runs, typical_load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.runs import measure, store
@@ -26,7 +27,7 @@ from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
 from vtlab.runs.options import Options
 from vtlab.runs.report import describe_noise, refuse_invalid
-from vtlab.services.companions import database, mariadb
+from vtlab.services.companions import mariadb, mariadb_server
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
@@ -146,7 +147,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:mysql://db.example/lab")
     monkeypatch.setenv("VTLAB_DATABASE_USER", "me")
     monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "secret-word")
-    monkeypatch.setattr(database, "version", lambda host, port: f"8.4.3 of {host}:{port}")
+    monkeypatch.setattr(mariadb_server, "version", lambda host, port: f"8.4.3 of {host}:{port}")
     folder = create_runs(planned_runs.runs([experiment], []), options, "theirs")
     assert store.read(folder).manifest.versions["database"] == "8.4.3 of db.example:3306"
     assert [path for path in folder.rglob("*") if path.is_file() and b"secret-word" in path.read_bytes()] == []
@@ -154,10 +155,23 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
 
 def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:
     (analysis,) = verdict.analyse_all([recorded.run(blocks=6)])
-    logs = analysis.verdict.comparisons[0].log_ratios
+    logs = analysis.verdict.outcomes[0].log_ratios
     mean = sum(logs) / 6
     sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / 5)
-    assert describe_noise(analysis).startswith(f"per-block SD: {sd:.2%}, 95 % interval ")
+    assert describe_noise(analysis).startswith(f"per-block SD of capacity: {sd:.2%}, 95 % interval ")
+
+
+@pytest.mark.parametrize(
+    ("run", "noise"),
+    [
+        (recorded.run(blocks=1), "no per-block SD of capacity: at least two blocks are needed"),
+        (recorded.run(failing={2: "oom"}), "no per-block SD of capacity: virtual failed in 1 of 6 blocks"),
+        (recorded.run(blocks=0, planned=2), "no per-block SD of capacity: at least two blocks are needed"),
+    ],
+)
+def test_an_aa_run_without_two_blocks_says_why_it_has_no_sd(run: Run, noise: str) -> None:
+    (analysis,) = verdict.analyse_all([run])
+    assert describe_noise(analysis) == noise
 
 
 def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -224,7 +238,7 @@ def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tm
     for block in recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")).blocks:
         store.append_block(folder, block)
     (analysis,) = measure_and_report(folder, tmp_path, Progress(Console(quiet=True)))
-    assert (analysis.verdict.valid, analysis.verdict.comparisons[0].fails) == (True, ["virtual"])
+    assert (analysis.verdict.valid, analysis.verdict.outcomes[0].fails) == (True, ["virtual"])
     refuse_invalid(folder, [analysis])
     assert len(store.read(folder).blocks) == 3
 

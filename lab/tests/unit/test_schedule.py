@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.film import Clock
@@ -21,6 +21,7 @@ EVENTS = st.lists(st.tuples(SECONDS, st.sampled_from(["counts", "does not count"
 
 
 @given(RUNS, st.none() | SECONDS, EVENTS)
+@example([RunTime([None], 0.0)], None, [(1.0, "counts", 0), (0.0, "expect", 0), (0.0, "expect", 1)])
 def test_the_time_left_is_never_negative_and_never_more_than_the_budget(
     runs: Sequence[RunTime], budget: float | None, events: Sequence[tuple[float, str, int]]
 ) -> None:

@@ -117,12 +117,48 @@ def test_no_k6_and_no_go_to_build_it(checkout: Path, go: str, version: str) -> N
     )
 
 
+def test_no_go_to_build_the_programs_of_the_wheel(checkout: Path) -> None:
+    finish(checkout)
+    refused(setup(checkout, "wheel"), "no Go, which builds the k6 and the Prometheus of the wheel", "Go 1.21")
+
+
+def test_the_wheel_takes_programs_of_the_fixed_versions_and_leaves_none_of_an_older_wheel(checkout: Path) -> None:
+    finish(checkout)
+    version = VERSIONS["LAB_VERSION"]
+    program(checkout / ".tools/bin/k6", f'echo "k6 v{VERSIONS["K6_VERSION"]} (go1.26.8, linux/amd64)"')
+    program(checkout / ".tools/bin/prometheus", 'echo "prometheus, version 3.0.0 (branch: , revision: unknown)"')
+    program(checkout / "bin/go", '[ "$1" = env ] && echo go1.26.8 || echo "$*" >>calls')
+    (checkout / "bin/sed").symlink_to(shutil.which("sed") or "")
+    (checkout / "dist").mkdir()
+    for name in (f"vtlab-{version}-py3-none-any.whl", "vtlab-0.0.1-py3-none-any.whl"):
+        (checkout / "dist" / name).touch()
+    result = setup(checkout, "wheel")
+    assert result.returncode == 0, result.stderr
+    (built,) = (checkout / "calls").read_text(encoding="utf-8").splitlines()
+    assert built.startswith("build -C lab/tools/prometheus ")
+    assert [path.name for path in (checkout / "dist").iterdir()] == ["vtlab-0.0.1-py3-none-any.whl"]
+
+
 def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
     refused(setup(checkout, "vale"), "no Vale, and no C compiler (gcc)", "apt-get install gcc")
 
 
 @pytest.mark.parametrize(
-    "step", ["vtlab", "agent", "app", "jmh", "foreign", "mariadb", "k6", "prometheus", "promtool", "modules", *TOOLS]
+    "step",
+    [
+        "vtlab",
+        "agent",
+        "app",
+        "jmh",
+        "foreign",
+        "mariadb",
+        "postgres",
+        "k6",
+        "prometheus",
+        "promtool",
+        "modules",
+        *TOOLS,
+    ],
 )
 def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
     finish(checkout)

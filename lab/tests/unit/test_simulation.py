@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 from tests.support.cli_call import call
+from vtlab.analysis.criteria import outcomes
 from vtlab.analysis.statistics import (
+    moderated,
     paired,
     simulated_mixes,
     simulated_percentiles,
     simulated_priors,
     simulated_queues,
     simulated_runs,
+    simulated_warm_ups,
     simulation,
+    stopping_rule,
 )
 from vtlab.analysis.statistics.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate
 
@@ -109,11 +113,14 @@ def test_a_run_is_judged_like_a_real_one() -> None:
     judged = simulation._judge(of, over, 1.1)
     for i in range(200):
         logs = [float(x) for x in paired.log_ratio(of[i], over[i])]
-        e = paired.estimate(logs, float(paired.floor(paired.resolution(of[i], over[i]))))
-        assert e.p_t == pytest.approx(float(judged.t.p[i]))
-        outcome = paired.outcome(e.low, e.high, "higher")
-        places = {"faster": paired.ABOVE, "slower": paired.BELOW, "equivalent": paired.INSIDE}
-        assert places.get(outcome, paired.ACROSS) == judged.position[i]
+        floor = float(paired.floor(paired.resolution(of[i], over[i])))
+        found = moderated.interval(logs, None, floor, stopping_rule.ALPHA)
+        assert (found.low, found.high) == pytest.approx((judged.t.low[i], judged.t.high[i]))
+        assert found.low is not None
+        assert found.high is not None
+        judgement = outcomes.judgement(math.exp(found.low), math.exp(found.high), paired.MARGIN, "higher")
+        places = {"better": paired.ABOVE, "worse": paired.BELOW, "same": paired.INSIDE, "undecided": paired.ACROSS}
+        assert places[judgement] == judged.position[i]
 
 
 def test_the_tables_are_the_same_each_time() -> None:
@@ -128,4 +135,5 @@ def test_the_command_prints_the_tables() -> None:
     done = call("lab", "simulate", "--runs", "5", "--sd", "0.04")
     of_ratios = [*simulation.tables(5, 0.04), *simulated_runs.tables(5, 0.04)]
     of_latency = [*simulated_percentiles.tables(5), *simulated_queues.tables(5)]
-    assert done.out.splitlines() == [*of_ratios, *simulated_priors.tables(5), *of_latency, *simulated_mixes.tables(5)]
+    others = [*simulated_mixes.tables(5), *simulated_warm_ups.tables(5)]
+    assert done.out.splitlines() == [*of_ratios, *simulated_priors.tables(5), *of_latency, *others]

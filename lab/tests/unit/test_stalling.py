@@ -63,17 +63,19 @@ class TestUndisturbed:
         def check(_: object) -> None:
             raise AssertionError("wrong")
 
-        with pytest.raises(AssertionError, match="wrong"):
+        with pytest.raises(AssertionError, match="wrong") as failed:
             undisturbed(measured.append, check, lambda _: [])
         assert measured == [1]
+        assert failed.value.__notes__ == ["attempt 1, disturbed by: nothing"]
 
     def test_the_last_attempt_counts_even_when_disturbed(self) -> None:
         def check(_: object) -> None:
             raise AssertionError("wrong")
 
-        with pytest.raises(AssertionError, match="wrong"):
-            undisturbed(lambda attempt: attempt, check, lambda _: ["a stall"], attempts=2)
-        assert len(stalls.REPEATED) == 1
+        with pytest.raises(AssertionError, match="wrong") as failed:
+            undisturbed(lambda attempt: attempt, check, lambda _: ["a stall", "steal"], attempts=2)
+        assert stalls.REPEATED == ["a stall; steal"]
+        assert failed.value.__notes__ == ["attempt 1, disturbed by: a stall; steal"]
 
     def test_a_fault_of_the_block_is_a_disturbance(self) -> None:
         def measure(attempt: int) -> int:

@@ -22,20 +22,22 @@ def test_steady_state_by_hand() -> None:
     assert rising.gains[1].most == pytest.approx(0.05)
 
 
-def test_a_gain_while_the_compilers_rest_is_scatter_up_to_the_margin() -> None:
-    def state(jit: float | None, last: float, before: bool = True) -> steady_state.SteadyState:
+@pytest.mark.parametrize("last", [300.0, 482.5, 495.0, 700.0])
+def test_what_cycles_gain_while_the_compilers_rest_is_scatter(last: float) -> None:
+    def state(*jits: float | None, before: bool = True) -> steady_state.SteadyState:
         cycle = cycles((467, 0.9), (481, 0.9), (last, 0.9))
-        timed = [t.model_copy(update={"server": {**t.server, "jit_cpu": jit}}) for t in cycle]
+        timed = [
+            t.model_copy(update={"server": {**t.server, "jit_cpu": jit}}) for t, jit in zip(cycle, jits, strict=True)
+        ]
         return steady_state.steady_state(timed, 1.0, compilers_had_cpu=before)
 
+    by_throughput = last < 1.03 * 467
     # Of spring-petclinic, after 18,000 requests with more CPU.
-    assert state(0.04, 482.5).reached
-    assert not state(0.04, 495).reached
-    assert state(0.04, 482.5).limit == 0.05
-    assert not state(0.04, 482.5, before=False).reached, "it may have lacked CPU"
-    for jit in (0.06, None):
-        assert not state(jit, 482.5).reached
-        assert state(jit, 482.5).limit == 0.03
+    assert state(0.06, 0.04, 0.04).reached
+    assert state(0.04, 0.04, 0.04).worst is None, "its level is not judged"
+    assert state(0.04, 0.04, 0.04, before=False).reached is by_throughput, "it may have lacked CPU"
+    for jits in ((0.04, 0.06, 0.04), (0.04, 0.04, 0.06), (0.04, None, 0.04)):
+        assert state(*jits).reached is by_throughput
 
 
 @pytest.mark.parametrize(("first", "reached"), [((True, True), True), ((True, False), False), ((False, True), False)])
@@ -46,6 +48,16 @@ def test_a_compiler_that_goes_first_and_rests_does_not_lack_cpu(first: tuple[boo
         for t, is_first in zip(cycle, (True, *first), strict=True)
     ]
     assert steady_state.WarmUp("platform", timed, timed, 1.0, None, 3).state.reached is reached
+
+
+@pytest.mark.parametrize(
+    ("limit", "users", "reached"), [(1.0, 4, True), (1.0, 9, True), (1.0, 10, False), (0.5, 5, False)]
+)
+def test_a_compiler_that_rests_beside_few_users_does_not_lack_cpu(limit: float, users: int, reached: bool) -> None:
+    """A compiler with work has a tenth of 1 CPU beside nine threads that serve: twice as much as one at rest."""
+    cycle = cycles((467, 0.9), (481, 0.9), (540, 0.9))
+    timed = [t.model_copy(update={"server": {**t.server, "jit_cpu": 0.04}, "users": users}) for t in cycle]
+    assert steady_state.WarmUp("platform", timed, timed, limit, None, 3).state.reached is reached
 
 
 def test_one_answer_more_is_no_rise() -> None:

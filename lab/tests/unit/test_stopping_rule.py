@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from benchmarks import levels
 from tests.support import recorded
-from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
+from tests.unit.test_verdict import SCHEMA, by_hand, of_three, outcome_of, overloaded
 from vtlab.analysis import run_status, verdict
 from vtlab.analysis.statistics import paired, simulated_runs, stopping_rule
 from vtlab.analysis.statistics.simulation import EDGE, Noise
 from vtlab.model.manifest import Manifest, SequentialRule
+from vtlab.model.outcome import Outcome
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import RunEnd
 from vtlab.report.pages import markdown
@@ -30,6 +31,7 @@ from vtlab.report.words.verdict_lines import verdict_lines
 RUNS = 10_000
 RULE = stopping_rule.sequential_rule(1, simulated_runs.PRECISION)
 LOOKS = st.sampled_from(stopping_rule.LOOKS)
+JUDGEMENTS = {paired.ABOVE: "better", paired.BELOW: "worse", paired.INSIDE: "same", paired.ACROSS: "undecided"}
 
 
 def error(share: float, runs: int = RUNS) -> float:
@@ -48,6 +50,10 @@ def of_logs(*logs: float, rule: SequentialRule = RULE, seconds: float | None = N
     """The analysis of a run whose blocks have those log ratios."""
     run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs])
     return recorded.analysed(with_looks(run, rule, seconds))
+
+
+def capacity(analysis: Analysis) -> Outcome:
+    return outcome_of(analysis, "capacity")
 
 
 def decided(analysis: Analysis) -> RunEnd:
@@ -132,8 +138,7 @@ def test_simulated_runs_end_like_real_ones() -> None:
                 trial.ok = 10**9
         a = recorded.analysed(with_looks(run))
         assert a.verdict.n == simulated.blocks[i]
-        c = a.verdict.comparisons[0]
-        assert paired.outcome(c.low, c.high, "higher") == c.verdict
+        assert capacity(a).judgement == JUDGEMENTS[int(simulated.position[i])]
         assert (decided(a).ended == "futile") == simulated.is_futile[i]
 
 
@@ -144,12 +149,12 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
     # Half-widths of 29 % at 2 blocks, whose SD is 0.014, and of 6 % at 3.
     a = of_logs(1.60, 1.62, 1.61)
     assert (a.verdict.n, a.verdict.valid, a.verdict.quick) == (3, True, False)
-    d, c = decided(a), a.verdict.comparisons[0]
+    d, c = decided(a), capacity(a)
     assert (d.ended, d.blocks, d.level) == ("settled", 3, pytest.approx(0.01))
     half = 9.9248 * 0.01 / math.sqrt(3)
     assert c.low is not None
     assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.5 %"
-    assert (c.verdict, c.p_holm) == ("faster", None)
+    assert (c.judgement, c.level) == ("better", pytest.approx(0.01))
     assert block_counts.why_invalid(a) is None
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
@@ -159,7 +164,7 @@ def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     assert run_status.blocks_left(with_looks(wide)) == 0
     assert run_status.blocks_left(with_looks(wide, stopping_rule.sequential_rule(1, precision=0.1))) == 1
     a = recorded.analysed(with_looks(wide, stopping_rule.sequential_rule(1, precision=0.1)))
-    assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
+    assert not a.verdict.valid
     why = "Not valid: 2 blocks count, checked again after 3. Do not base a decision on this run."
     assert block_counts.why_invalid(a) == why
 
@@ -167,7 +172,7 @@ def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
 def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
     ended = of_logs(1.60, 1.62, 1.61)
     a = of_logs(1.60, 1.62, 1.61, -1.0, 0.0)
-    assert a.verdict.comparisons == ended.verdict.comparisons
+    assert a.verdict.outcomes == ended.verdict.outcomes
     assert [r.reasons for r in a.verdict.rejected] == [["the run already has its 3 blocks"]] * 2
 
 
@@ -181,20 +186,13 @@ def test_several_claims_of_a_run_need_more_than_one_alone() -> None:
     assert [a.verdict.end for a in verdict.analyse_all([run] * 5)] == [decided(of_logs(*logs))] * 5
 
 
-def test_runs_with_looks_do_not_count_for_holm() -> None:
-    fixed = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (0.10, 0.14, 0.08, 0.12, 0.06, 0.10)])
-    alone, beside, _ = verdict.analyse_all([fixed, with_looks(fixed), fixed])
-    assert (alone.verdict.comparisons[0].p_holm or 0) == pytest.approx(2 * (alone.verdict.comparisons[0].p_t or 0))
-    assert beside.verdict.comparisons[0].p_holm is None
-
-
 def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     a = of_logs(0.2, -0.2, 0.15, -0.17)
     d = decided(a)
     assert (d.ended, d.blocks) == ("futile", 4)
     assert d.chance is not None
     assert d.chance < stopping_rule.FUTILE
-    assert a.verdict.comparisons[0].verdict == "inconclusive"
+    assert capacity(a).judgement == "undecided"
     why = "Stopped early: even 12 blocks would settle it with a probability below "
     assert str(verdict_lines(a).why).startswith(why)
 
@@ -290,7 +288,7 @@ def test_rejected_attempts_take_time_too() -> None:
 def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
     rule = stopping_rule.sequential_rule(1, precision=0.01, within=40.0)
     a = of_logs(1.60, 1.62, rule=rule, seconds=20.0)
-    assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
+    assert (decided(a).ended, capacity(a).judgement) == ("within", "better")
     why = "too little time was left for another block (--max-time)"
     assert f"The interval of capacity is wider than the target of ±1 %: {why}." in notes(a)
 
@@ -300,7 +298,7 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
 
 def test_a_variant_that_fails_in_three_blocks_of_three_ends_a_run() -> None:
     a = recorded.analysed(with_looks(recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
-    assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("failing", "fails")
+    assert (decided(a).ended, capacity(a).judgement) == ("failing", "fails")
     two = with_looks(recorded.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
     assert run_status.blocks_left(two) == 1
 
@@ -312,23 +310,22 @@ def test_blocks_in_which_a_variant_failed_count_for_the_looks() -> None:
     stands = [with_looks(replace(failing, blocks=failing.blocks[:n])) for n in range(2, 7)]
     assert [run_status.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
     a = recorded.analysed(stands[-1])
-    assert (decided(a).ended, a.verdict.n, a.verdict.comparisons[0].verdict) == ("futile", 6, "inconclusive")
+    assert (decided(a).ended, a.verdict.n, capacity(a).judgement) == ("futile", 6, "undecided")
 
 
 def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> None:
     run = recorded.under_open_load(recorded.run(blocks=4))
     one = recorded.analysed(with_looks(overloaded(run, {1, 2, 3, 4}, "platform")))
-    assert (decided(one).ended, one.verdict.n, one.verdict.comparisons[0].verdict) == ("settled", 2, "faster")
+    assert (decided(one).ended, one.verdict.n, outcome_of(one, "median").judgement) == ("settled", 2, "better")
     both = overloaded(overloaded(run, {1, 2, 3, 4}, "platform"), {1, 2, 3, 4}, "virtual")
     neither = recorded.analysed(with_looks(both))
     assert (decided(neither).ended, neither.verdict.n) == ("futile", 4)
     assert str(verdict_lines(neither).next).startswith("Lower the rate")
 
 
-def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
+def test_every_pair_of_a_run_is_settled_before_it_ends() -> None:
     a = recorded.analysed(with_looks(of_three(blocks=6), stopping_rule.sequential_rule(2)))
-    primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
-    assert [c.verdict for c in primaries] == ["faster", "faster"]
+    assert [outcome_of(a, "capacity", of).judgement for of in ("virtual", "virtual-small")] == ["better", "better"]
     assert decided(a).ended == "settled"
     assert a.verdict.n < 6
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support import recorded
 from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import tools
+from vtlab.host import agent, tools
 from vtlab.services import process, sample
 
 
@@ -36,7 +36,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("PATH", str(path))
     monkeypatch.delenv("VTLAB_JAVA_HOME", raising=False)
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(tools, "_SERVER_PLACES", ("/nowhere/sbin",))
 
 
 def test_the_repositorys_own_k6_comes_first(tmp_path: Path) -> None:
@@ -62,25 +62,16 @@ def test_without_a_new_enough_k6_it_says_what_it_saw(tmp_path: Path) -> None:
     assert error.value.exit_code == 3
 
 
-def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_vtlab_names_no_command_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "IS_CHECKOUT", False)
-    with pytest.raises(PrerequisiteMissing, match=r"looked on PATH and in .+/data/vtlab/bin") as error:
+    with pytest.raises(PrerequisiteMissing, match=r"looked in .+/\.tools/bin and on PATH") as error:
         tools.find_k6()
-    install = "put k6 1.8 or newer on PATH, or copy it out of its image: vtlab lab install-tools docker"
-    assert error.value.fix == install
-    for find in (lambda: tools.find_java("21", []), lambda: sample.find(), lambda: tools.find_java(None, [])):
+    again = "install the wheel of vtlab for this machine again"
+    assert error.value.fix == f"{again}, or put k6 1.8 or newer on PATH"
+    for find in (lambda: tools.find_java("21", []), sample.find, agent.find, lambda: tools.find_java(None, [])):
         with pytest.raises(PrerequisiteMissing) as error:
             find()
         assert "make setup" not in error.value.fix
-
-
-def test_a_copy_out_of_the_image_comes_after_what_is_on_path(tmp_path: Path) -> None:
-    copy = fake(tmp_path / "data" / "vtlab" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
-    assert tools.find_k6() == tools.Tool(copy, "1.8.1")
-    on_path = fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
-    assert tools.find_k6() == tools.Tool(on_path, "1.9.0")
 
 
 def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:
@@ -216,18 +207,38 @@ def test_the_mariadb_of_the_set_up_is_found(tmp_path: Path) -> None:
     assert tools.find_mariadb() == tools.Tool(installed, "11.4.5-MariaDB")
 
 
-def test_a_missing_mariadb_names_both_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mariadb_on_path_comes_after_that_of_the_set_up(tmp_path: Path) -> None:
+    on_path = fake(tmp_path / "path" / "mariadbd", "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu")
+    assert tools.find_mariadb() == tools.Tool(on_path, "10.11.19-MariaDB-0+deb12u1")
+    of_set_up = mariadb("/x/mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64 (MariaDB Server)")
+    assert tools.find_mariadb() == tools.Tool(of_set_up, "11.4.5-MariaDB")
+
+
+def test_a_mariadb_is_found_where_a_users_path_does_not_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "_SERVER_PLACES", (str(tmp_path / "sbin"),))
+    server = fake(tmp_path / "sbin" / "mysqld", "/usr/sbin/mysqld  Ver 11.8.3-MariaDB for Linux on x86_64")
+    assert tools.find_mariadb() == tools.Tool(server, "11.8.3-MariaDB")
+
+
+def test_a_missing_mariadb_names_the_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = fake(tmp_path / "path" / "mariadbd", "mariadbd  Ver 10.5.29-MariaDB for Linux on x86_64")
+    other = fake(tmp_path / "path" / "mysqld", "mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)")
     monkeypatch.setattr(tools.platform, "system", lambda: "Linux")
     monkeypatch.setattr(tools.platform, "machine", lambda: "x86_64")
-    with pytest.raises(PrerequisiteMissing, match="mariadbd does not exist") as error:
+    with pytest.raises(PrerequisiteMissing, match=r"no MariaDB server of at least 10\.11: .*/nowhere/sbin") as error:
         tools.find_mariadb()
-    assert error.value.fix.startswith("lab/setup mariadb, or ")
+    assert f"{old} is 10.5.29-MariaDB; {other} is no MariaDB" in error.value.message
+    assert error.value.fix.startswith("lab/setup mariadb, or install it (Debian: apt-get install mariadb-server-core)")
     assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
+    monkeypatch.setattr(shipped, "IS_CHECKOUT", False)
+    with pytest.raises(PrerequisiteMissing) as error:
+        tools.find_mariadb()
+    assert error.value.fix.startswith("install it (Debian")
+    monkeypatch.setattr(shipped, "IS_CHECKOUT", True)
     monkeypatch.setattr(tools.platform, "machine", lambda: "aarch64")
-    with pytest.raises(PrerequisiteMissing, match="for Linux x86_64 only, this is Linux aarch64") as error:
+    with pytest.raises(PrerequisiteMissing) as error:
         tools.find_mariadb()
-    assert "lab/setup" not in error.value.fix
-    assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
+    assert error.value.fix.startswith("install it (Debian")
 
 
 def test_a_mariadb_that_lacks_a_library_names_it(tmp_path: Path) -> None:

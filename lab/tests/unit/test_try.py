@@ -19,15 +19,13 @@ from vtlab.commands import try_
 from vtlab.commands.options import Place
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.measuring.progress import Progress
+from vtlab.measuring.searched_pair import refuse_without_levels
 from vtlab.model.curve import Curve, Ended, Point
-from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.runs import begin, facts, store
-from vtlab.runs.create import CallFolder, Prepared, create_runs, prepare, store_runs
-from vtlab.runs.load_curve import refuse_without_levels
-from vtlab.runs.measure import TargetSite
+from vtlab.runs import begin, store
+from vtlab.runs.create import Prepared, create_runs, prepare
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
@@ -46,69 +44,54 @@ def curve(ended: Ended, why: str, *points: tuple[str, int, float, float]) -> Cur
 
 def test_a_variant_that_breaks_in_the_warm_up_is_named_with_how_and_with_fewer_users() -> None:
     with pytest.raises(PrerequisiteMissing) as error:
-        refuse_without_levels(curve("failed", "virtual: out of heap memory"), EXPERIMENT, "logs")
-    assert error.value.message == "virtual: out of heap memory, after a warm-up with at most 64 users"
-    assert "--users 16" in error.value.fix
+        refuse_without_levels(curve("failed", "virtual: out of heap memory"), EXPERIMENT)
+    assert error.value.message == "virtual: out of heap memory, after a warm-up with at most 20 users"
+    assert "--users 5" in error.value.fix
 
 
 def test_a_service_that_answers_nothing_as_expected_is_told_how_to_expect_it() -> None:
     silent = curve("levelled off", "", ("platform", 1, 0, 1), ("virtual", 1, 0, 1))
     with pytest.raises(BadInput, match="no request was answered as expected: there was no answer"):
-        refuse_without_levels(silent, EXPERIMENT, "logs")
+        refuse_without_levels(silent, EXPERIMENT)
 
 
 def test_errors_of_all_variants_are_the_services_and_those_of_one_are_a_result() -> None:
     both = curve("failed", "platform: 2 %", ("platform", 8, 90, 0.02), ("virtual", 8, 90, 0.03))
     with pytest.raises(BadInput) as error:
-        refuse_without_levels(both, EXPERIMENT, "logs")
+        refuse_without_levels(both, EXPERIMENT)
     assert error.value.message == "answers are errors at 8 users: 2.0 % by platform and 3.0 % by virtual"
     assert "max_errors" in error.value.fix
     one = curve("failed", "virtual: 3 %", ("platform", 8, 90, 0), ("virtual", 8, 90, 0.03))
-    refuse_without_levels(one, EXPERIMENT, "logs")
+    refuse_without_levels(one, EXPERIMENT)
 
 
-def test_what_a_search_found_out_is_not_collected_again_for_its_run(
+def test_a_run_whose_load_is_to_be_searched_is_stored_before_anything_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str | None] = []
-
-    def collect(experiment: Experiment, *_: object) -> RunFacts:
-        asked.append(experiment.java_home)
-        return FACTS
-
-    monkeypatch.setattr(facts, "collect", collect)
+    monkeypatch.setattr(begin, "prepare_runs", lambda *_: [Prepared(FACTS, None)])
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
-    shop = recorded.experiment(service={"jar": "shop.jar", "java": "/opt/jdk"})
-    prepared = prepare(shop, options)
-    found = curve("levelled off", "", ("platform", 1, 9, 0), ("virtual", 1, 9, 0))
-    store_runs([PlannedRun("shop", shop)], [prepared], options, CallFolder(tmp_path / "shop", found))
-    manifest = store.read(tmp_path / "shop").manifest
-    assert (asked, manifest.curve, manifest.jvm_flags) == (["/opt/jdk"], found, FACTS.jvm_flags)
+    folder = begin.begin_runs([PlannedRun("shop", SEARCHED)], options, QUIET)
+    stored = store.read(folder)
+    assert (stored.experiment, stored.manifest.curve, stored.blocks) == (SEARCHED, None, [])
+    assert stored.experiment.is_searched
 
 
-def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_nothing(
+def test_a_call_that_is_interrupted_before_its_run_is_stored_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a manifest nothing could resume it."""
-    made: list[Path] = []
 
-    def searched(_: object, site: TargetSite, *__: object) -> Curve:
-        site.folder.mkdir()
-        made.append(site.folder)
-        return curve("levelled off", "", *((v, n, 9.0 * n, 0) for v in EXPERIMENT.variants for n in (1, 2)))
-
-    def interrupted(*_: Any, **__: Any) -> Path:
+    def interrupted(*rest: Any) -> None:
+        rest[-1].mkdir()
         raise Interrupted("interrupted by SIGINT")
 
     monkeypatch.setattr(begin, "prepare_runs", lambda *_: [Prepared(FACTS, None)])
-    monkeypatch.setattr(begin, "measure_curve", searched)
     monkeypatch.setattr(begin, "store_runs", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
         begin.begin_runs([PlannedRun("shop", SEARCHED)], options, QUIET)
     assert error.value.fix == "give the same command again"
-    assert made
-    assert not made[0].exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_load_is_searched_for_one_run_of_a_call(tmp_path: Path) -> None:

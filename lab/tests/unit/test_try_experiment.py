@@ -242,6 +242,8 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
         (["GET /a"], {"users": 0}, "^--users: "),
         (["GET /a"], {"rate": -1.0}, "^--rate: "),
         (["GET /a"], {"needs": ["database"]}, "has no driver for MariaDB"),
+        (["GET /a"], {"needs": ["postgres"]}, "has no driver for PostgreSQL: no postgresql among its libraries"),
+        (["GET /a"], {"needs": ["database", "postgres"]}, "database and postgres exclude each other"),
         (["GET /a"], {"variant": ["turbo"]}, "^--variant: unknown variant 'turbo': known are platform"),
         (["GET /a"], {"variant": ["turbo=1"]}, "variant turbo=1: no such variant"),
         (["GET /a"], {"rate": 1e9}, "^--rate: must be 1,000,000 or less"),
@@ -370,7 +372,8 @@ def test_an_option_of_one_load_leaves_the_other_load_of_the_file(
 def test_a_complete_file_can_be_repeated_at_a_higher_rate(tmp_path: Path, invented_tools: Path) -> None:
     file = shop(tmp_path, FILE.replace("full: {users: auto, think_time: 500ms}", "typical: {rate: 9}"))
     folder = tmp_path / "results" / "20261123T000000Z-shop"
-    store.create_unmeasured(folder, experiment_of(file))
+    folder.mkdir(parents=True)
+    store.write_experiment(folder, experiment_of(file))
     again = experiment_of(folder / store.EXPERIMENT, rate=400.0).load
     assert again == OpenLoad(rate=400, users=12_439)
     with pytest.raises(BadInput, match=r"^--think-time with the rate in load\.typical of the file"):
@@ -421,7 +424,8 @@ def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
 ) -> None:
     planned = experiment_of(shop(tmp_path))
     folder = tmp_path / "results" / "20261123T000000Z-shop"
-    store.create_unmeasured(folder, planned)
+    folder.mkdir(parents=True)
+    store.write_experiment(folder, planned)
     text = (folder / store.EXPERIMENT).read_text(encoding="utf-8")
     assert SECRET not in text
     assert "ann" not in text
@@ -465,6 +469,25 @@ def test_a_database_of_its_own_is_told_by_the_driver_that_the_jar_has(tmp_path: 
         "database", url="", address="//h:1/lab_virtual", user="lab", password="p"
     )
     assert environment["SPRING_DATASOURCE_URL"] == "jdbc:mysql://h:1/lab_virtual"
+
+
+def test_a_postgresql_is_told_to_its_driver_and_another_driver_is_refused(tmp_path: Path) -> None:
+    jar = jars.service(tmp_path / "shop.jar", {"org.postgresql:postgresql": "42.7.8"})
+    service = completed(jar, ["postgres"])
+    assert service.has_own_databases
+    environment = service.companion_environment("postgres", address="//h:1/lab_virtual", user="lab", password="p")
+    assert environment == {
+        "SPRING_DATASOURCE_URL": "jdbc:postgresql://h:1/lab_virtual",
+        "SPRING_DATASOURCE_USERNAME": "lab",
+        "SPRING_DATASOURCE_PASSWORD": "p",
+    }
+    with pytest.raises(BadInput, match="has no driver for MariaDB: no mariadb-java-client and no mysql") as error:
+        completed(jar, ["database"])
+    assert error.value.fix == "its driver is for PostgreSQL: --database postgres"
+    other = jars.service(tmp_path / "other.jar", {"org.mariadb.jdbc:mariadb-java-client": "3.5.1"})
+    with pytest.raises(BadInput, match="has no driver for PostgreSQL") as error:
+        completed(other, ["postgres"])
+    assert error.value.fix == "its driver is for MariaDB: --database mariadb"
 
 
 def test_what_a_file_says_of_a_jar_is_not_replaced_by_what_the_jar_says(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,13 @@ from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
 from vtlab.measuring.schedule import RunTime
+from vtlab.measuring.warm_up import last_of_each
+from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure
 from vtlab.planning import trial_order
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
+from vtlab.targets.recorded import Moment, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]
 
@@ -123,9 +127,10 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
+    target = FailingEveryBlock([RUN.blocks[0]] * 6)
     with Progress(said) as progress:
         progress.begin_runs([RunTime([1.0] * 6)])
-        measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 6), progress)
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
         assert progress.schedule.blocks == 0
     measured = store.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
@@ -163,9 +168,61 @@ def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monk
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
+    target = FailingEveryBlock([RUN.blocks[0]] * 12)
     with Progress(said) as progress:
         progress.begin_runs([RunTime([1.0] * 2, is_least=True)])
-        measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 12), progress)
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
         assert progress.schedule.blocks == 0
     assert len(store.read(tmp_path).blocks) == 3
     assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1
+
+
+def test_what_the_others_serve_when_a_variant_ends_a_call_does_not_meet_their_next_trial(tmp_path: Path) -> None:
+    """A server goes on with the requests of a k6 that was ended, and its next trial would find them in flight."""
+    run = replay.run()
+    store.create(tmp_path, run.manifest)
+    waited: list[float] = []
+    target = replaying(run.blocks, {"trials": VariantFailed("virtual", "out of heap memory (96m)", "2")})
+    with Progress(console()[0]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=waited.append)
+    (last,) = last_of_each(run.blocks[0].warmup, ["platform"])
+    assert waited == [last.latency.max]
+
+
+class TooSmallAHeap(RecordedTarget):
+    """A target whose virtual variant has too small a heap, which shows in another way in each block: its JVM ends in
+    the warm-up, then in the trials; then its request threads alone are out of memory, it answers errors at once and
+    Prometheus nothing."""
+
+    def __init__(self) -> None:
+        block = RUN.blocks[0]
+        lives_on: dict[str, Any] = {
+            "failed": {"status-500": 900},
+            "machine": {"idle_cores": 0.01},
+            "server": {"cpu_cores": None},
+        }
+        trials = [recorded.changed_trial(t, **lives_on) if t.variant == "virtual" else t for t in block.trials]
+        super().__init__([block, block, block.model_copy(update={"trials": trials})])
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> RecordedBlock:
+        moments: dict[int, Moment] = {1: "warm-up", 2: "trials"}
+        out_of_memory = VariantFailed("virtual", "out of heap memory (96m)")
+        self.faults = {moments[block]: out_of_memory} if block in moments else {}
+        return super().start(experiment, block, attempt)
+
+
+def test_however_a_variant_runs_out_of_memory_no_attempt_is_repeated_and_the_other_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = replay.run(blocks=6)
+    store.create(tmp_path, run.manifest)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
+    with Progress(console()[0]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), TooSmallAHeap(), progress, wait=lambda _: None)
+    measured = store.read(tmp_path)
+    assert [(block.block, block.attempt) for block in measured.blocks] == [(1, 1), (2, 1), (3, 1)]
+    assert all(failing.failed(block, measured.experiment) == {"virtual"} for block in measured.blocks)
+    verdict = recorded.analysed(measured).verdict
+    (decision,) = verdict.decisions
+    assert (decision.advice, decision.loser, decision.fault) == ("leave it off", "virtual", "fails")
+    assert verdict.variants["platform"].throughput == pytest.approx(49.75, rel=0.01)

@@ -5,6 +5,7 @@ Each case is a situation that a newcomer may read: what would you do, and why?
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +14,11 @@ import pytest
 from tests.support import outcomes, recorded
 from tests.support.outcomes import BASE, concluded, limited, outcome
 from vtlab.analysis.statistics import stopping_rule
+from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
 from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
-from vtlab.model.verdict import Bottleneck, Bound, Inside
+from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
 from vtlab.report.words import outcome_rows
 from vtlab.report.words.turning_it_on import turning_it_on
 from vtlab.report.words.verdict_lines import verdict_lines
@@ -29,6 +31,9 @@ TEN = Bound(resource="tomcat-threads", bound=49.0, utilisation=1.0, capacity=10.
 COMPUTING, WAITING = limited(CPU, CPU, CORE), limited(THREADS, LOAD, TEN)
 CALL = "vtlab try shop.jar 'GET /orders/17'"
 LONG = f"{CALL} --max-time 20m"
+STOPPED = RunEnd(
+    looks=[2, 3, 4, 6, 9, 12, 16], blocks=6, level=0.01, claims=3, precision=0.1, within=480.0, ended="within"
+)
 WIDE: dict[str, Any] = {"judgement": "undecided", "low": 0.8, "high": 1.5}
 
 
@@ -43,9 +48,7 @@ def probes(**fields: Any) -> ProbeResult:
 
 def failing(reason: str) -> Analysis:
     failures = [Failure(variant="virtual", reason=reason, moment=f"trial {n}") for n in (1, 2)]
-    return recorded.changed(
-        BASE, {}, virtual={"failed_blocks": 6, "failures": failures, "failed_interval": (0.54, 1.0)}
-    )
+    return recorded.changed(BASE, virtual={"failed_blocks": 6, "failures": failures, "failed_interval": (0.54, 1.0)})
 
 
 STARVED = probes(over_second=390, unanswered=12, longest=15.0, restarts="yes", restarting_blocks=6)
@@ -87,7 +90,7 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
     "platform cannot keep up with the typical load": (
         concluded(
             decision=decided(advice="turn it on", loser="platform", fault="overloaded"),
-            base=limited(THREADS, LOAD, TEN, recorded.changed(BASE, {}, platform={"overloaded_blocks": 5})),
+            base=limited(THREADS, LOAD, TEN, recorded.changed(BASE, platform={"overloaded_blocks": 5})),
         ),
         "Turn on spring.threads.virtual.enabled: platform is overloaded at 29.3/s in 5 of 6 blocks",
         "platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
@@ -110,7 +113,7 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
                 THREADS,
                 LOAD,
                 TEN,
-                recorded.changed(BASE, {}, platform={"probes": {"full": STARVED, "typical": probes()}}),
+                recorded.changed(BASE, platform={"probes": {"full": STARVED, "typical": probes()}}),
             ),
         ),
         "Turn on spring.threads.virtual.enabled: a kubelet would restart platform at 20 users: 97.5 % of its probes"
@@ -205,6 +208,8 @@ def test_what_no_run_would_settle_is_said() -> None:
         "Judging by 6 blocks, this machine cannot settle it: a difference is too close to its margin, or blocks differ"
         " too much"
     )
+    rushed = replace(unsettled, verdict=unsettled.verdict.model_copy(update={"end": STOPPED}))
+    assert str(verdict_lines(rushed).next).startswith("Give it more time: "), "two blocks do not blame the machine"
     probable = concluded(outcome("capacity", 1.5), outcome("tail", 1.1, **WIDE))
     assert str(verdict_lines(probable).next).startswith("Set spring.threads.virtual.enabled: true")
 
@@ -223,18 +228,51 @@ def test_a_larger_pool_is_not_advised_where_what_holds_it_is_slow() -> None:
     )
 
 
-def test_a_load_that_limits_both_is_said_with_the_users_to_try() -> None:
+def with_users(*others: Bound, **about: Any) -> Analysis:
+    """Returns an analysis whose 20 users are the limit of both variants, with those further bounds."""
     users = Bound(
         resource="load", bound=100.0, low=98.0, high=102.0, utilisation=1.0, capacity=20.0, service_demand=0.2
     )
-    analysis = recorded.changed(
-        limited(LOAD, LOAD),
-        {},
-        **{name: {"bounds": [users], "cpu_per_request": 0.0002} for name in ("platform", "virtual")},
-    )
-    lines = verdict_lines(concluded(base=analysis))
-    assert lines.why == "The load limits both; neither is near another limit"
+    results = {
+        name: {"bounds": [users, *others], "cpu_per_request": 0.0002, **about} for name in ("platform", "virtual")
+    }
+    return recorded.changed(limited(LOAD, LOAD), **results)
+
+
+def test_a_load_that_limits_both_is_said_with_the_users_to_try() -> None:
+    lines = verdict_lines(concluded(base=with_users()))
+    assert lines.why == "The load limits both; neither is near a metered limit"
     assert lines.next == f"Measure more users, if you expect them: {LONG} --users 40"
+
+
+def test_another_limit_is_far_only_where_more_load_was_tried() -> None:
+    """Seen: "neither is near its limit: virtual's CPU would bind from about 200 users on", with a semaphore of 23."""
+    threads = Bound(
+        resource="tomcat-threads",
+        bound=1000.0,
+        low=980.0,
+        high=1020.0,
+        utilisation=0.1,
+        capacity=200,
+        service_demand=0.2,
+    )
+    analysis = concluded(base=with_users(threads, throughput=100.0))
+    said = (
+        "The load limits both; neither is near {} limit: platform's Tomcat threads would limit it from about 200 users"
+    )
+    assert verdict_lines(analysis).why == said.format("a metered")
+    points = [
+        Point(variant=name, users=40, throughput=rate, mean=0.2, p99=None, failed=0.0)
+        for name, rate in (("platform", 199.0), ("virtual", 200.0))
+    ]
+    curve = Curve(points=points, ended="levelled off", seconds=41.0, chosen=20)
+    searched = replace(
+        analysis, run=replace(analysis.run, manifest=recorded.copied(analysis.run.manifest, {"curve": curve}))
+    )
+    assert verdict_lines(searched).why == said.format("another")
+    points[1] = points[1].model_copy(update={"throughput": 115.0})
+    stopped = recorded.copied(analysis.run.manifest, {"curve": curve.model_copy(update={"points": points})})
+    assert verdict_lines(replace(analysis, run=replace(analysis.run, manifest=stopped))).why == said.format("a metered")
 
 
 def test_one_block_asks_for_more_time() -> None:
@@ -304,8 +342,26 @@ def test_reasons_without_outcome_name_the_load_where_the_other_has_one() -> None
     )
 
 
+def test_a_margin_that_is_an_amount_is_written_as_one() -> None:
+    """Seen: "48 % (median), 58 % (median)", which five readers took for what users would not notice."""
+    short = outcome("median").model_copy(update={"margin": 0.48})
+    assert outcome_rows.margins(concluded(short)) == (
+        "Too small to matter: differences up to 5 % (capacity, cpu), 20 % or 2 ms (median), 20 % (tail) and 10 %"
+        " (memory)"
+    )
+
+
+@pytest.mark.parametrize(("late", "said"), [(0, "all within 1 s"), (1, "")])
+def test_probes_in_time_are_said_to_be(late: int, said: str) -> None:
+    """Seen: 46.8 and 82.3 ms, "same", without a reason. A refused connection takes no time, and is no answer."""
+    fine, other = probes(), probes(over_second=late, unanswered=late)
+    base = recorded.changed(BASE, platform={"probes": {"full": fine}}, virtual={"probes": {"full": other}})
+    (row,) = (row for row in outcome_rows.rows(concluded(base=base)) if row.criterion == "probe")
+    assert row.change == said
+
+
 def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
-    analysis = recorded.changed(BASE, {}, virtual={"error_ratio": 0.031})
+    analysis = recorded.changed(BASE, virtual={"error_ratio": 0.031})
     row = outcome_rows.errors_row(analysis)
     assert row is not None
     assert (row.criterion, row.load, row.base_value, row.value, row.note) == ("errors", "20 users", "0 %", "3.1 %", "")
@@ -319,3 +375,15 @@ def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
 
 def test_outcomes_of_the_support_have_the_keys_of_a_run() -> None:
     assert [o.key for o in outcomes.BASE.verdict.outcomes] == [o.key for o in concluded().verdict.outcomes]
+
+
+def test_a_cpu_whose_time_garbage_collection_takes_says_so_and_asks_for_a_larger_heap() -> None:
+    analysis = copy.deepcopy(concluded(outcome("cpu", 1.3), base=COMPUTING))
+    for trial in (t for block in analysis.accepted for t in block.trials if t.variant == "virtual"):
+        trial.server["gc_share"] = 0.23
+    lines = verdict_lines(analysis)
+    assert lines.why == (
+        "Both are limited by the CPU (1 core); garbage collection pauses virtual for 23.0 % of the time"
+    )
+    assert lines.next is not None
+    assert lines.next.startswith("Give it a larger heap, compute less for a request, or give it more CPU: ")

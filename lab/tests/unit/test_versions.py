@@ -19,10 +19,12 @@ COPIES = (
     ("LAB_VERSION", "helm/ci/reproductions-values.yaml", r"tag: (.+)-jdk21"),
     ("LAB_VERSION", "Dockerfile", r"ARG VERSION=(.+)"),
     ("LAB_VERSION", "lab/Dockerfile", r"ARG VERSION=(.+)"),
-    ("LAB_VERSION", "lab/Dockerfile", r"-t vtlab:(\S+) "),
+    ("LAB_VERSION", "lab/Dockerfile", r"\bvtlab:(\S+) "),
     ("LAB_VERSION", "CHANGELOG.md", r"\A# Changelog\n\n.+\n\n## (\S+)"),
     ("K6_VERSION", "helm/values.yaml", r"grafana/k6\n +tag: (.+)"),
     ("MARIADB_VERSION", "app/pom.xml", r"<mariadb.version>(.+)</mariadb.version>"),
+    ("MARIADB_VERSION", "lab/vtlab/services/companions/mariadb.py", r'\nVERSION = "(.+)"'),
+    ("POSTGRES_VERSION", "lab/vtlab/services/companions/postgres.py", r'\nVERSION = "(.+)"'),
     ("MARIADB_IMAGE_VERSION", "helm/values.yaml", r'library/mariadb\n +tag: "(.+)"'),
 )
 #: Images, and objects of the Prometheus operator, wherever a tracked file has one with a version.
@@ -69,8 +71,8 @@ def test_the_go_module_of_prometheus_has_the_same_version() -> None:
     assert ".".join(str(int(number)) for number in module.groups()) == VERSIONS["PROMETHEUS_VERSION"]
 
 
-def test_charts_are_rendered_for_the_kubernetes_of_the_embedded_cluster() -> None:
-    module = re.search(r"k8s\.io/kubernetes v(\S+)", _text("e2e/cluster/kubenode/go.mod"))
+def test_charts_are_rendered_for_the_kubernetes_of_kind_from_source() -> None:
+    module = re.search(r"k8s\.io/kubernetes v(\S+)", _text("e2e/kind/programs/go.mod"))
     assert module
     assert f'KUBERNETES = "{module[1]}"' in _text("e2e/chart/rendering.py")
 

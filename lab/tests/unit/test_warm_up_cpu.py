@@ -94,6 +94,18 @@ def test_a_variant_that_has_ended_has_no_quota_to_set() -> None:
         allow(1.0, running)
 
 
+def test_a_variant_that_ends_while_its_quota_is_set_is_no_fault() -> None:
+    """It may run out of memory while its meters are read, and leaves its control group."""
+    ending = Limited("virtual")
+
+    def end(cpu: float) -> None:
+        ending.ended = "out of heap memory (64m)"
+
+    ending.set_cpu = end  # type: ignore[method-assign]
+    allow(1.5, ending)
+    assert ending.cpu == 1.0, "read back from another group"
+
+
 def block(*variants: Any) -> LocalBlock:
     run = recorded.run(blocks=1, experiment=recorded.experiment(load={"full": {"users": 20}}))
     site: Any = SimpleNamespace(run_id="r")

@@ -7,6 +7,7 @@ from typing import Any
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, reasons_of, with_trial
 from vtlab.analysis.validity import checks, failing
+from vtlab.planning.longer_windows import for_late_answers
 
 
 def test_a_window_that_is_shorter_than_an_answer_is_no_failure() -> None:
@@ -29,9 +30,25 @@ def test_a_window_that_is_shorter_than_an_answer_is_no_failure() -> None:
     assert {f.variant for f in failing.failures(erring, BLOCKING)} == {"virtual"}
 
 
-def test_a_p99_needs_a_thousand_answers() -> None:
-    short = with_trial(1, OPEN, ok=800, latency=recorded.latency(800, 1.0))
-    assert "800 OK answers are too few for a p99, 1,000 needed" in reasons_of(short, OPEN)
+def test_windows_without_an_answer_of_a_variant_that_failed_are_not_too_short() -> None:
+    """Collections of a full heap delay every answer of a cycle; then the JVM is out of memory."""
+    good = recorded.block()
+    late = [t.model_copy(update={"ok": 0, "throughput": 0.0}) if t.variant == "virtual" else t for t in good.warmup]
+    slow = good.model_copy(update={"warmup": late})
+    assert "every answer came after the window" in reasons_of(slow)
+    dead = recorded.broken(slow, "virtual", "oom")
+    assert reasons_of(dead) == ""
+    assert checks.certain_reasons(dead, BLOCKING) == []
+    assert for_late_answers(BLOCKING, slow) is not None
+    assert for_late_answers(BLOCKING, dead) is None
+
+
+def test_a_window_of_open_load_shows_a_median() -> None:
+    few, enough = (with_trial(1, OPEN, ok=n, latency=recorded.latency(n, 1.0)) for n in (19, 20))
+    reason = "virtual, trial 2: 19 OK answers are too few for a median, 20 needed"
+    assert reason in reasons_of(few, OPEN)
+    assert "median" not in reasons_of(enough, OPEN), "without a tail it is judged by the median"
+    assert "median" not in reasons_of(with_trial(1, ok=19), BLOCKING), "full load has a capacity"
 
 
 def test_a_window_holds_two_rounds() -> None:

@@ -27,6 +27,9 @@ from vtlab.report.words import block_counts, bottlenecks, figures, hints
         (0.97, None, None, "−3.0 %"),
         (0.004, None, None, "−99.6 %"),
         (2.31, None, None, "2.31×"),
+        # Two blocks of spring-petclinic that differ.
+        (1.04, 0.0223, 48.1, "1.04× (too wide)"),
+        (0.372, 0.000297, 466, "0.372× (too wide)"),
     ],
 )
 def test_a_change_has_one_notation(ratio: float, low: float | None, high: float | None, text: str) -> None:

@@ -19,7 +19,9 @@ WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
 #: What a job may have beyond reading the code.
 RIGHTS = {
     ("release", "github"): {"contents": "write"},
+    ("release", "packages"): {"contents": "write", "packages": "write"},
     ("release", "registry"): {"contents": "read", "packages": "write"},
+    ("release", "pypi"): {"contents": "write", "id-token": "write"},
 }
 PINNED = re.compile(r"^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 
@@ -124,5 +126,8 @@ def test_a_change_is_held_to_what_the_integration_asks_for() -> None:
 def test_nothing_is_released_before_the_tests_of_a_change_pass() -> None:
     jobs = read(REPOSITORY / ".github" / "workflows" / "release.yml")["jobs"]
     assert jobs.pop("test") == {"uses": "./.github/workflows/ci.yml"}
-    assert {name: job["needs"] for name, job in jobs.items()} == dict.fromkeys(jobs, "test")
+    # Each waits for one that waits for the tests, and none goes on after a failure.
+    waits = {"github": "test", "packages": "github", "registry": "packages", "pypi": "packages"}
+    assert {name: job["needs"] for name, job in jobs.items()} == waits
+    assert not [name for name, job in jobs.items() if "if" in job]
     assert "workflow_call" in read(REPOSITORY / ".github" / "workflows" / "ci.yml")["on"]

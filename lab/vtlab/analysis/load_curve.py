@@ -28,18 +28,23 @@ BETWEEN = 2
 KNEES = 2.0
 
 
-def next_users(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
+def next_users(points: Sequence[Point], variants: Sequence[str], warmed: int = 1) -> list[int]:
     """Chooses the users of the next levels while they are doubled: from one on until no variant serves 10 % more than
     with fewer users. Several at once while they take little: each call of k6 takes some seconds. Empty where the end is
-    reached, or ``MOST_USERS``."""
+    reached, or ``MOST_USERS``.
+
+    No level has more users than the levels so far would choose, but up to ``warmed``, with which the variants were
+    warmed up: the trials follow on the same JVMs, and more users would leave larger heaps and pools.
+    """
     levels = sorted({point.users for point in points})
     if not levels:
         return [1]
     if len(levels) > 1 and all(_has_levelled_off(points, variant, levels) for variant in variants):
         return []
-    last = levels[-1]
+    last, most = levels[-1], min(MOST_USERS, max(warmed, chosen_users(points, variants)))
     at_once = 3 if last < 32 else 2 if last < 128 else 1
-    return [users for step in range(1, at_once + 1) if (users := last * 2**step) <= MOST_USERS]
+    doubled = [users for step in range(1, at_once + 1) if (users := last * 2**step) <= most]
+    return doubled or ([most] if most > last else [])
 
 
 def _has_levelled_off(points: Sequence[Point], variant: str, levels: Sequence[int]) -> bool:

@@ -62,6 +62,11 @@ def claims_so_far(run: Run, accepted: Sequence[Block]) -> list[Outcome]:
     return outcomes.claims(Judged(run.experiment, run.manifest, accepted, levels_at(run, len(accepted))))
 
 
+def time_now(run: Run, status: RunStatus) -> stopping_rule.Time:
+    """Returns the seconds that a run has taken so far, and that another block of it takes."""
+    return _times(run, status.sound)[-1]
+
+
 def _times(run: Run, sound: Sequence[int]) -> list[stopping_rule.Time]:
     """Computes the seconds spent and the seconds expected for another block: when the run began, and after each block
     that counts with the attempts that followed it."""
@@ -72,7 +77,7 @@ def _times(run: Run, sound: Sequence[int]) -> list[stopping_rule.Time]:
             another = run.blocks[begin].repeated_seconds
         else:
             # What is measured once has not been yet. An attempt may have ended early: the longest tells more.
-            another = max((block.seconds or 0.0 for block in run.blocks[:end]), default=0.0)
+            another = max((block.seconds_without_search for block in run.blocks[:end]), default=0.0)
         times.append(stopping_rule.Time(spent, another))
     return times
 

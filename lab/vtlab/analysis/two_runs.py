@@ -10,19 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from vtlab.analysis import metrics
+from vtlab.analysis.criteria import outcomes
 from vtlab.analysis.criteria.criterion import typical_rate
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Variance
+from vtlab.analysis.throughput import log_throughput
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
-from vtlab.model.outcome import Judgement, Key, Outcome
+from vtlab.model.outcome import Better, Judgement, Key, Outcome
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
 
@@ -34,12 +35,6 @@ _PASSING = {"load"}
 #: Rates of typical load that differ by more than this share are other loads.
 _SAME_RATE = 0.10
 _CAPACITY = Key(criterion="capacity", load="full")
-_JUDGEMENTS: dict[paired.Outcome, Judgement] = {
-    "faster": "better",
-    "equivalent": "same",
-    "slower": "worse",
-    "inconclusive": "undecided",
-}
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class Change:
     after: float | None
     #: Blocks of the earlier and of the later run.
     blocks: tuple[int, int]
-    better: Literal["higher", "lower"]
+    better: Better
     margin: float = paired.MARGIN
     ratio: float | None = None
     low: float | None = None
@@ -219,13 +214,9 @@ def _ratio_sample(outcome: Outcome) -> Sample | None:
 def throughput_sample(analysis: Analysis, variant: str) -> Sample | None:
     """Computes the log of the mean throughput of each block that counts and in which the variant did not fail; None
     without one."""
-    experiment = analysis.run.experiment
-    sound = failing.sound_blocks(analysis.accepted, experiment, variant)
-    rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
-    if not rates or min(rates) <= 0:
-        return None
-    e = paired.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
-    return Sample(e.mean, e.sd, e.n - 1, e.n)
+    sound = failing.sound_blocks(analysis.accepted, analysis.run.experiment, variant)
+    found = log_throughput(sound, variant)
+    return Sample(found.mean, found.sd, found.df, len(sound)) if found else None
 
 
 def _capacity_change(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
@@ -261,8 +252,7 @@ def _with_interval(
     change = replace(change, ratio=e.ratio, low=e.low, high=e.high)
     if not is_judged:
         return change
-    judgement = _JUDGEMENTS[paired.outcome(e.low, e.high, change.better, change.margin)]
-    return replace(change, p=e.p, judgement=judgement)
+    return replace(change, p=e.p, judgement=outcomes.judgement(e.low, e.high, change.margin, change.better))
 
 
 def _adjusted(change: Change, p: float | None) -> Change:

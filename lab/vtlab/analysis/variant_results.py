@@ -12,7 +12,6 @@ from vtlab.analysis.laws.demands import capacity
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured, cpu_per_ok, measured_variant, ratio
 from vtlab.analysis.laws.unexplained import UNKNOWN
-from vtlab.analysis.metrics import METRICS, weighted_mean
 from vtlab.analysis.pool_times import pool_times
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import failing, littles_law, overload
@@ -34,7 +33,7 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
     everything = measured_variant(accepted, experiment, variant)
     growths = overload.of_variant(sound, experiment, variant)
     missing = [users for t in measured.trials if (users := littles_law.missing_users(t, experiment)) is not None]
-    result = _summarise(measured, bool(growths))
+    result = _summarise(measured)
     without_latency = dict.fromkeys(result.latency)
     return result.model_copy(
         update={
@@ -63,19 +62,19 @@ def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str
     count."""
     sound = failing.sound_blocks(blocks, experiment, variant)
     measured = measured_variant(sound, experiment, variant)
-    is_overloaded = bool(overload.of_variant(sound, experiment, variant))
-    limit = explain(measured, is_overloaded).bottleneck
+    limit = explain(measured, overload.is_growing(measured)).bottleneck
     # Thread dumps tell whether the threads that wait for a carrier are those of requests.
     return bool(measured.throughput) and limit.bound is None and limit.resource in (UNKNOWN.resource, "carriers")
 
 
-def _summarise(measured: Measured, is_overloaded: bool) -> VariantResult:
+def _summarise(measured: Measured) -> VariantResult:
     """Summarises a variant over the blocks in which it did not fail; without any: throughput 0, no other figure."""
     throughput = measured.throughput or 0.0
     latency = latency_figures(measured.trials)
-    service = weighted_mean(METRICS["service_time"], measured.trials)
+    times = [(t.server.get("service_time"), t.ok) for t in measured.trials]
+    service = ratio((None if seconds is None else seconds * ok, ok) for seconds, ok in times)
     mean = latency["mean"]
-    explained = explain(measured, is_overloaded)
+    explained = explain(measured, overload.is_growing(measured))
     expected = measured.experiment.expected.get(measured.variant)
     resident = [t.server.get("resident") for t in measured.trials]
     measured_values = [r for r in resident if r is not None]

@@ -20,7 +20,6 @@ from vtlab.commands import (
     experiments,
     history,
     init,
-    install_tools,
     k6_plan,
     prometheus,
     report,
@@ -63,7 +62,6 @@ LAB_COMMANDS: _Commands = {
     "simulate": (simulate.simulate, simulate.EXAMPLES),
     "reproduce-publication": (reproduce_publication.reproduce_publication, reproduce_publication.EXAMPLES),
     "k6-plan": (k6_plan.k6_plan, k6_plan.EXAMPLES),
-    "install-tools": (install_tools.install_tools, install_tools.EXAMPLES),
 }
 EXAMPLES = """\
 vtlab check app.jar

@@ -51,7 +51,7 @@ def doctor_(
     cluster = options.Place(target, context, namespace, release, deployment).cluster()
     with Progress(console, f"looking at {'the cluster' if cluster else 'this machine'}"):
         if cluster and deployment:
-            copying = options.copying(prometheus_url, None, None, "")
+            copying = options.copying(prometheus_url)
             copied = replace(cluster, name=deployment, copying=copying)
             prerequisites = cluster_doctor.prerequisites_of_copies(copied, deployment)
         elif cluster:

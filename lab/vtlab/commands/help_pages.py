@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,17 @@ from vtlab.commands import usage
 
 #: Groups of options.
 LOAD, SERVICE, STOP, RESULTS, CLUSTER = "Load", "Service", "When to stop", "Results", "Cluster"
+#: What ``--database`` stands for without a name.
+MARIADB = "mariadb"
+_DATABASE = "--database"
 
 
 class Page(TyperCommand):
     """A command and its help."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words of a call. ``--database`` may stand alone."""
+        return super().parse_args(ctx, with_database(args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Returns the parts of the usage line: ``[OPTIONS] SERVICE [REQUEST]...``."""
@@ -59,6 +67,18 @@ class Group(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         _write_examples(self, formatter)
+
+
+def with_database(words: Sequence[str]) -> list[str]:
+    """Writes the name of a database, or the default, into the word of its option. A jar, a file and a request
+    have a dot, a slash or a space, so one that follows the option stays what it is."""
+    written: list[str] = []
+    for word in words:
+        if written and written[-1] == _DATABASE and re.fullmatch(r"\w+", word):
+            written[-1] = f"{_DATABASE}={word}"
+        else:
+            written.append(word)
+    return [f"{_DATABASE}={MARIADB}" if word == _DATABASE else word for word in written]
 
 
 def examples(command: Any) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from vtlab.analysis.verdict import split_by_comparison
+from vtlab.analysis.verdict import split_by_pair
 from vtlab.commands.options import ROOT
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
@@ -49,8 +49,8 @@ def history(
 
 
 def read_entries(root: Path, progress: Progress) -> tuple[list[Entry], dict[str, str]]:
-    """Reads each comparison of each run, and the directories that cannot be read, with why. The runs of a call are
-    judged together, as in their report. Hidden directories are vtlab's."""
+    """Reads each pair of variants of each run, and the directories that cannot be read, with why. Hidden directories
+    are vtlab's."""
     entries: list[Entry] = []
     unread: dict[str, str] = {}
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -61,5 +61,5 @@ def read_entries(root: Path, progress: Progress) -> tuple[list[Entry], dict[str,
         except BadInput as error:
             unread[folder.name] = error.message
             continue
-        entries += [Entry(folder.name, pair) for analysis in analyses for pair in split_by_comparison(analysis)]
+        entries += [Entry(folder.name, pair) for analysis in analyses for pair in split_by_pair(analysis)]
     return entries, unread

@@ -10,15 +10,14 @@ from typing import Annotated
 import typer
 
 from vtlab.commands import options
-from vtlab.commands.help_pages import SERVICE
-from vtlab.commands.options import ROOT, EnvFile, Results, Variables
+from vtlab.commands.options import ROOT, Database, EnvFile, Results, Variables
 from vtlab.commands.output import console
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.measuring.progress import Progress
 from vtlab.model.draft import Option
 from vtlab.model.endpoints import Endpoint, FileService, file_text, from_openapi
 from vtlab.model.experiment import Experiment
-from vtlab.model.service import name_of
+from vtlab.model.service import database_among, name_of
 from vtlab.planning.shipped_experiments import of_service
 from vtlab.runs.found_requests import find_requests
 from vtlab.services import discovery, inspection
@@ -42,9 +41,7 @@ def init(
     ] = None,
     env: Variables = None,
     env_file: EnvFile = None,
-    database: Annotated[
-        bool, typer.Option("--database", help="Start a throwaway MariaDB for it.", rich_help_panel=SERVICE)
-    ] = False,
+    database: Database = None,
     root: Results = ROOT,
 ) -> None:
     """Write a vtlab.yaml with a service's GET requests.
@@ -58,7 +55,7 @@ def init(
     given = [
         Option("--env", "service.env", variables),
         Option("--env-file", "service.env_file", options.absolute(env_file)),
-        Option("--database", "needs", ["database"] if database else []),
+        options.database_option(database),
     ]
     with Progress(console, f"starting {jar.name}") as progress:
         experiment = of_service(jar, given)
@@ -70,7 +67,7 @@ def init(
             endpoints = _from_document(experiment, root.resolve(), openapi, progress)
             source = _path_from(openapi, out.parent)
     file_of_env = _path_from(str(env_file), out.parent) if env_file else None
-    described = FileService(_path_from(str(jar), out.parent), variables, file_of_env, database)
+    described = FileService(_path_from(str(jar), out.parent), variables, file_of_env, database_among(experiment.needs))
     _write(out, described, endpoints, source)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -11,7 +11,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from vtlab.analysis.statistics import stopping_rule
-from vtlab.commands.help_pages import CLUSTER, RESULTS, SERVICE, STOP
+from vtlab.commands.help_pages import CLUSTER, MARIADB, RESULTS, SERVICE, STOP
 from vtlab.errors import BadInput
 from vtlab.host import variables
 from vtlab.model import objective, short_variants, units
@@ -20,12 +20,15 @@ from vtlab.model.draft import Option
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import DiagnosisMode
 from vtlab.model.objective import Objective
+from vtlab.model.service import Need
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.copies import reference
 
 #: Where the results directories go, if nothing else is named.
 ROOT = Path("results")
+#: The databases that vtlab starts, and what each is among the needs of a file.
+_DATABASES: Mapping[str, Need] = {MARIADB: "database", "postgres": "postgres"}
 #: A value that commands share: ``metavar`` is what the help calls it.
 Results = Annotated[
     Path, typer.Option("--results", metavar="DIR", help="Folder of the results directories.", rich_help_panel=RESULTS)
@@ -88,6 +91,15 @@ EnvFile = Annotated[
     Path | None,
     typer.Option(
         "--env-file", metavar="FILE", help="Lines NAME=VALUE, variables for the service.", rich_help_panel=SERVICE
+    ),
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="[NAME]",
+        help="Start a throwaway mariadb (the default) or postgres, with a database for each variant.",
+        rich_help_panel=SERVICE,
     ),
 ]
 JvmFlags = Annotated[
@@ -195,6 +207,15 @@ K6Image = Annotated[
         rich_help_panel=CLUSTER,
     ),
 ]
+K6NodeSelector = Annotated[
+    str,
+    typer.Option(
+        "--k6-node-selector",
+        metavar="LABELS",
+        help="NAME=VALUE,... of the nodes for k6, for copies.",
+        rich_help_panel=CLUSTER,
+    ),
+]
 MonitorLabels = Annotated[
     str,
     typer.Option(
@@ -262,6 +283,13 @@ def variant_option(variants: Sequence[str] | None) -> Option:
     return Option("--variant", "variants", [short_variants.absolute(text, Path.cwd()) for text in variants or []])
 
 
+def database_option(name: str | None) -> Option:
+    """Returns the option that adds a database. BadInput for one that vtlab does not start."""
+    if name is not None and name not in _DATABASES:
+        raise BadInput(f"--database {name}: unknown database", f"write {' or '.join(_DATABASES)}")
+    return Option("--database", "needs", [_DATABASES[name]] if name else [])
+
+
 def load_options(users: int | None, rate: float | None, think_time: str | None) -> list[Option]:
     """Returns the options of the loads: users and think time of full load, the rate of typical load."""
     return [
@@ -278,11 +306,21 @@ def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
         )
 
 
-def copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
+def copying(
+    prometheus: str | None,
+    agent_image: str | None = None,
+    k6_image: str | None = None,
+    monitor_labels: str = "",
+    k6_node_selector: str = "",
+) -> Copying:
     """Returns what copies of a service need in a cluster: what fits the chart, unless an option says otherwise."""
     usual = reference.default_copying()
     return Copying(
-        prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
+        prometheus or usual.prometheus,
+        agent_image or usual.agent_image,
+        k6_image or usual.k6_image,
+        monitor_labels,
+        k6_node_selector,
     )
 
 

@@ -18,6 +18,7 @@ from vtlab.commands.options import (
     Deployment,
     Json,
     K6Image,
+    K6NodeSelector,
     MonitorLabels,
     Namespace,
     NoLimit,
@@ -128,6 +129,7 @@ def run(
     agent_image: AgentImage = None,
     k6_image: K6Image = None,
     monitor_labels: MonitorLabels = "",
+    k6_node_selector: K6NodeSelector = "",
 ) -> None:
     """Measure experiments or vtlab.yaml, block by block.
 
@@ -147,7 +149,7 @@ def run(
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time, blocks),
         cluster=cluster,
-        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
+        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector),
         asserts=demand or [],
         slo=options.slo(slo),
         prometheus_port=prometheus_port,

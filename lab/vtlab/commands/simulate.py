@@ -13,6 +13,7 @@ from vtlab.analysis.statistics import (
     simulated_priors,
     simulated_queues,
     simulated_runs,
+    simulated_warm_ups,
     simulation,
 )
 from vtlab.commands.output import console
@@ -45,5 +46,6 @@ def simulate(
         of_ratios = itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd))
         of_latency = itertools.chain(simulated_percentiles.tables(runs), simulated_queues.tables(runs))
         of_users = simulated_mixes.tables(runs)
-        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), of_latency, of_users):
+        of_warm_ups = simulated_warm_ups.tables(runs)
+        for line in itertools.chain(of_ratios, simulated_priors.tables(runs), of_latency, of_users, of_warm_ups):
             print(line, flush=True)

@@ -17,12 +17,14 @@ from vtlab.commands.options import (
     Asserts,
     Blocks,
     Context,
+    Database,
     Deployment,
     EnvFile,
     Jdk,
     Json,
     JvmFlags,
     K6Image,
+    K6NodeSelector,
     MonitorLabels,
     Namespace,
     NoLimit,
@@ -126,12 +128,7 @@ def try_(
             rich_help_panel=SERVICE,
         ),
     ] = None,
-    database: Annotated[
-        bool,
-        typer.Option(
-            "--database", help="Start a throwaway MariaDB, with a database for each variant.", rich_help_panel=SERVICE
-        ),
-    ] = False,
+    database: Database = None,
     more: Variants = None,
     no_cpu_limit: NoLimit = False,
     max_time: Annotated[
@@ -159,6 +156,7 @@ def try_(
     agent_image: AgentImage = None,
     k6_image: K6Image = None,
     monitor_labels: MonitorLabels = "",
+    k6_node_selector: K6NodeSelector = "",
 ) -> None:
     """Measure your service, and say what to do.
 
@@ -175,12 +173,12 @@ def try_(
         Option("--env", "service.env", options.variable_names(env or [])),
         Option("--env-file", "service.env_file", options.absolute(env_file)),
         Option("--reset", "reset", reset),
-        Option("--database", "needs", ["database"] if database else []),
+        options.database_option(database),
         options.variant_option(more),
     ]
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
-        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
+        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector),
         asserts=demand or [],
         slo=options.slo(slo),
         diagnosis="always",

@@ -19,7 +19,6 @@ MOVED = {
     "simulate": "lab simulate",
     "reproduce": "lab reproduce-publication",
     "normalise": "lab k6-plan",
-    "tools": "lab install-tools",
 }
 #: Options of earlier versions, of any command or of one, and what takes their place.
 RENAMED = {

@@ -36,7 +36,8 @@ def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dic
         .editable()
         .tooltip(models.DashboardCursorSync.CROSSHAIR)
         .time("now-30m", "now")
-        .refresh("5s")
+        # Not every few seconds: Prometheus may share its cores with what is measured.
+        .refresh("30s")
         .link(_links())
         .variables(_variables())
     )
@@ -111,6 +112,8 @@ def _windows(name: str, promql: str, title: str) -> dict[str, object]:
         "iconColor": style.NEUTRAL,
         "expr": promql,
         "step": "1s",
+        # The same, where newer Grafanas look for it.
+        "target": {"refId": "Anno", "expr": promql, "interval": "1s"},
         "titleFormat": title,
         "textFormat": "block {{block}}, trial {{trial}}",
     }
@@ -124,7 +127,10 @@ def _variables() -> list[cog.Builder[models.VariableModel]]:
     experiment_matchers = f'{namespace_matcher},experiment=~"$experiment"'
     run_matchers = f"{experiment_matchers},{_RUNS}"
     return [
-        dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"),
+        dashboard.DatasourceVariable("datasource")
+        .label("Data source")
+        .type("prometheus")
+        .current(models.VariableOption(selected=True, text="default", value="default")),
         _query("namespace", "Namespace", 'label_values(up{variant!=""}, namespace)')
         .description("The namespace of the lab; All for runs on one machine.")
         .include_all(True)

@@ -13,6 +13,8 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from vtlab.dashboards import style
 from vtlab.dashboards.parts import DATASOURCE, NO_SERIES, OF_VARIANT, Line, fixed, override, ref_id, thresholds
 
+#: Points of a line at most: an hour, one a second. What is in windows alone has none where points are further apart.
+_POINTS = 3600
 _NO_POINTS = [override("custom.showPoints", "never")]
 #: In a short window there are points and no line: small ones are those of the dashed line.
 _DASHED = [
@@ -74,6 +76,7 @@ class OverTime:
             .height(self.height)
             .span(self.width)
             .unit(self.unit)
+            .max_data_points(_POINTS)
             .no_value(self.no_value)
             .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
             .line_width(2)

@@ -56,6 +56,15 @@ def by_variant_or_plain(name: Name, plain: str) -> str:
     return f"{_BY_VARIANT} ({published(name)}) or {_BY_VARIANT} ({metric(plain, 'run')})"
 
 
+def ratio_by_hand() -> str:
+    """Queries the throughput of each variant beside that of the first trial, where there is no verdict."""
+    throughput = f"{_BY_VARIANT} ({metric('throughput', 'run')})"
+    first_trial = f'last_over_time(k6_trial_window_start{{{_VALUES["client"]},phase="measure",trial="1"}}[$__range])'
+    first = f"max by (namespace) ({throughput} and on (namespace, variant) {first_trial})"
+    ratio = f"{throughput} / on (namespace) group_left () {first}"
+    return f"({ratio}) unless on (namespace) {published('vtlab_verdict_blocks', NAMESPACE)}"
+
+
 def latency_mean() -> str:
     """Queries the mean latency of each variant; NaN where the verdict says that there is none: it had not settled."""
     return by_variant_or_plain("vtlab_latency_mean_seconds", "latency_mean")

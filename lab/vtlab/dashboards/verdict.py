@@ -40,8 +40,9 @@ def dashboard() -> dict[str, Any]:
             _warnings(),
             _figures_of_each(),
             *_in_windows(),
+            "Over time, with the warm-up",
+            *_with_warm_up(),
             ("Outcomes in numbers", [_outcomes_in_numbers()]),
-            ("With the warm-up", _with_warm_up()),
         ],
     )
 
@@ -167,6 +168,7 @@ def _figures_of_each() -> table.Panel:
         {"variant": "variant"},
         [
             column("throughput", "reqps", "vtlab_throughput_rate", "throughput"),
+            Column("ratio (one block, no interval)", "none", queries.ratio_by_hand(), 2),
             Column("latency, mean", "s", queries.latency_mean(), texts=[NOT_SETTLED]),
             Column("latency, p99", "s", queries.latency_p99(), texts=[NOT_SETTLED, TOO_FEW]),
             column("memory", "bytes", "vtlab_memory_bytes", "resident"),

@@ -72,15 +72,21 @@ def _check_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
 
 
 def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
-    """Checks whether vtlab may go to the Prometheus to which k6 pushes."""
+    """Checks whether vtlab may go to the Prometheus to which k6 pushes, and whether that is new enough."""
     try:
         name, namespace, port = port_forward.service(remote_write)
     except LabError as error:
         return Prerequisite("Prometheus", error.message, error.fix)
-    if cluster.inside:
-        return Prerequisite("Prometheus", f"the Service {name} in namespace {namespace}, port {port}")
-    missing = _missing(cluster, MONITORING_RIGHTS, namespace)
-    return _rights(f"Prometheus ({name}:{port})", namespace, missing, fix)
+    missing = [] if cluster.inside else _missing(cluster, MONITORING_RIGHTS, namespace)
+    rights = _rights(f"Prometheus ({name}:{port})", namespace, missing, fix)
+    return rights if missing else check(rights.name, lambda: _is_new(cluster, remote_write, rights.state))
+
+
+def _is_new(cluster: Cluster, remote_write: str, state: str) -> str:
+    """Returns the state of a Prometheus; raises where vtlab cannot use it."""
+    with cluster_prometheus.client(cluster, remote_write) as client:
+        client.refuse_old()
+    return f"new enough; {state}"
 
 
 def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> list[str]:
@@ -101,7 +107,7 @@ def _deployments(cluster: Cluster) -> str:
         except NotFound:
             raise PrerequisiteMissing(
                 f"no Deployment {cluster.release.deployment(name)} in namespace {cluster.release.namespace}",
-                "install the lab: make up, or helm install",
+                f"install the lab: {release.installation()}",
             ) from None
         ready.append(f"{name} {status.get('readyReplicas', 0)} ready")
     return ", ".join(ready)

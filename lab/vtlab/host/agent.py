@@ -12,7 +12,7 @@ from pathlib import Path
 from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import jcmd, ports
-from vtlab.host.tools import SETUP
+from vtlab.host.tools import REINSTALL, SETUP, in_checkout
 
 JAR = Path("agent", "target", "vtlab-agent.jar")
 PAGE = "/metrics"
@@ -37,7 +37,7 @@ def find() -> Path:
     """Returns the absolute path of the agent's jar. PrerequisiteMissing where it is not built."""
     jar = (shipped.ROOT / JAR).absolute()
     if not jar.is_file():
-        raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
+        raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", in_checkout(SETUP) or REINSTALL)
     return jar
 
 
@@ -75,7 +75,8 @@ def rest(pid: int, jar: Path) -> None:
     until = time.monotonic() + _STOPPING
     while _SAMPLER in (jcmd.order(pid, ["Thread.print"]) or _SAMPLER):
         if time.monotonic() > until:
-            raise LabError(f"the agent in process {pid} did not stop", "build it again: make setup")
+            again = in_checkout(f"build it again: {SETUP}") or REINSTALL
+            raise LabError(f"the agent in process {pid} did not stop", again)
         time.sleep(0.1)
 
 

@@ -24,8 +24,10 @@ from vtlab.host.cgroup_hierarchies import CpuStat, Host, groups_of, read_cpu_sta
 #: Microseconds of a period of the quota, as the kernel, Docker and Kubernetes use it.
 PERIOD = 100_000
 PARENT = "vtlab"
+#: Where the processes of a container go, beside the groups with limits.
+OTHERS = "vtlab-others"
 NO_LIMIT = (
-    "run as root, or under a systemd that delegates cpu and memory to you;"
+    "run as root (in a container: docker run --privileged), or under a systemd that delegates cpu and memory to you;"
     " or start without a limit: vtlab run … --no-cpu-limit"
 )
 
@@ -157,7 +159,7 @@ class _Direct(Cgroup):
                 directory.parent.mkdir(exist_ok=True)
                 if self.version == 2:
                     for above in (directory.parent.parent, directory.parent):
-                        _write(above / "cgroup.subtree_control", "+cpu +memory")
+                        _delegate(above)
                 directory.mkdir(exist_ok=True)
                 return
             except FileNotFoundError:
@@ -280,6 +282,24 @@ def _plan_scope(name: str, cpu: float, memory: int, host: Host) -> Cgroup:
 def _systemd_quota(cpu: float) -> str:
     # Percent with two digits: what CPUQuota= accepts.
     return f"CPUQuota={cpu * 100:.2f}%".replace(".00%", "%")
+
+
+def _delegate(group: Path) -> None:
+    """Lets the groups below a group of version 2 have limits."""
+    control, controllers = group / "cgroup.subtree_control", "+cpu +memory"
+    try:
+        _write(control, controllers)
+    except OSError as error:
+        # The kernel refuses that for a group with processes, but for the machine's top. In a container the group at the
+        # mount point has all of the container's processes, vtlab among them.
+        if error.errno != errno.EBUSY:
+            raise
+        beside = group / OTHERS
+        beside.mkdir(exist_ok=True)
+        for pid in read_text(group / "cgroup.procs").split():
+            with contextlib.suppress(ProcessLookupError):
+                _write(beside / "cgroup.procs", pid)
+        _write(control, controllers)
 
 
 def _write(path: Path, value: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,8 @@ class Command:
     environment: Mapping[str, str] | None = None
     #: The working directory; None is the log's folder.
     folder: Path | None = None
+    #: The user that it runs as, where vtlab is root; None is vtlab's own.
+    user: str | None = None
 
 
 class Ledger:
@@ -205,6 +208,9 @@ def _spawn(command: Command, prefix: Sequence[str]) -> Process:
             env=clean_environment() if command.environment is None else dict(command.environment),
             cwd=command.folder or command.log.parent,
             start_new_session=True,
+            user=command.user,
+            group=pwd.getpwnam(command.user).pw_gid if command.user else None,
+            extra_groups=[] if command.user else None,
         )
     identity = Identity.of(child.pid)
     assert identity is not None

@@ -110,6 +110,10 @@ class Process:
         """Sends SIGTERM; does not wait."""
         self._child.terminate()
 
+    def interrupt(self) -> None:
+        """Sends SIGINT; does not wait."""
+        self._child.send_signal(signal.SIGINT)
+
     def stop(self, grace: float) -> None:
         """Sends SIGTERM, after ``grace`` seconds SIGKILL; reaps the process."""
         if self._child.poll() is None:

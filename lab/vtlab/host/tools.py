@@ -24,10 +24,17 @@ from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 JAVA = (21,)
 K6 = (1, 8)
 PROMETHEUS = (3, 0)
+MARIADB = (10, 11)
+#: The first that drops a database in use.
+POSTGRES = (13,)
 SETUP = "make setup"
+REINSTALL = "install the wheel of vtlab for this machine again"
 #: The environment variables that name the user's own database, and the advice about them.
 DATABASE_URL, DATABASE_USER, DATABASE_PASSWORD = "VTLAB_DATABASE_URL", "VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"
 OWN_DATABASE = f"use your database: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
+OWN_POSTGRES = OWN_DATABASE.replace("mysql", "postgresql")
+#: The environment variable that names a repository of Maven's for what vtlab fetches.
+MAVEN_REPOSITORY = "VTLAB_MAVEN_REPOSITORY"
 
 
 def in_checkout(text: str) -> str:
@@ -43,7 +50,12 @@ _VERSIONS = {
 }
 _PLACES = ("/usr/lib/jvm/*", "/opt/*jdk*")
 _SDKMAN = ".sdkman/candidates/java/*"
-_MACHINE_OF_MARIADB = "Linux x86_64"
+#: The machine for which there are a MariaDB and a PostgreSQL to fetch.
+_MACHINE_OF_DATABASES = "Linux x86_64"
+#: What a MariaDB server is called, and where distributions have it that leave it out of a user's PATH.
+_SERVERS, _SERVER_PLACES = ("mariadbd", "mysqld"), ("/usr/sbin", "/usr/libexec")
+#: Where Debian has a PostgreSQL server, by version.
+POSTGRES_PLACES = "/usr/lib/postgresql/*/bin"
 
 
 @dataclass(frozen=True)
@@ -149,14 +161,8 @@ def _no_java(major: int | None, candidates: Sequence[Java]) -> PrerequisiteMissi
     )
 
 
-def copies() -> Path:
-    """Returns the folder of the programs that vtlab copied out of their images (``vtlab.host.tool_images``)."""
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base, "vtlab", "bin")
-
-
 def find_k6() -> Tool:
-    """Finds k6 1.8 or newer: the repository's own, the first on PATH that is new enough, or a copy out of its image."""
+    """Finds k6 1.8 or newer: that of the checkout or the wheel, else the first on PATH that is new enough."""
     return _find("k6", K6)
 
 
@@ -177,34 +183,80 @@ def version_of(name: str, path: Path) -> str | None:
     return match[1] if match else None
 
 
+def cache() -> Path:
+    """Returns the folder of what vtlab fetches: in a checkout that of its tools, elsewhere the user's cache."""
+    if shipped.IS_CHECKOUT:
+        return shipped.ROOT / ".tools"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtlab"
+
+
 def mariadb_path() -> Path:
-    """Returns where the set-up puts its MariaDB server."""
-    return shipped.ROOT / ".tools" / "mariadb" / "bin" / "mariadbd"
+    """Returns where the set-up, or an installed vtlab, puts its MariaDB server."""
+    return cache() / "mariadb" / "bin" / "mariadbd"
 
 
-def has_mariadb_for_machine() -> bool:
-    """Checks whether the set-up has a MariaDB for this machine."""
-    return _machine() == _MACHINE_OF_MARIADB
+def has_databases_for_machine() -> bool:
+    """Checks whether there are a MariaDB and a PostgreSQL to fetch for this machine."""
+    return _machine() == _MACHINE_OF_DATABASES
 
 
 def find_mariadb() -> Tool:
-    """Finds the MariaDB server that the set-up fetched; its files are in ``share`` beside its ``bin``."""
+    """Finds the MariaDB server that was fetched, else the first on PATH that is new enough."""
     path = mariadb_path()
     if not path.is_file():
-        if not has_mariadb_for_machine():
-            problem = f"no database: the set-up has a MariaDB for {_MACHINE_OF_MARIADB} only, this is {_machine()}"
-            raise PrerequisiteMissing(problem, OWN_DATABASE)
-        fix = in_checkout("lab/setup mariadb, or ") + OWN_DATABASE
-        raise PrerequisiteMissing(f"no database: {path} does not exist", fix)
-    output = _output([str(path), "--no-defaults", "--version"])
-    match = re.search(r"Ver (\d[\w.+-]*)", output)
-    if match is None:
+        return installed_mariadb()
+    output = _server_version(path)
+    version = _mariadb_in(output)
+    if version is None:
         # The loader names the library that the machine lacks.
         raise PrerequisiteMissing(
             f"the database does not run here: {' '.join(output.split()) or path}",
             f"install the missing library, or {OWN_DATABASE}",
         )
-    return Tool(path, match[1])
+    return Tool(path, version)
+
+
+def installed_mariadb() -> Tool:
+    """Finds a MariaDB server that this machine has installed."""
+    folders = [Path(folder) for folder in (*os.get_exec_path(), *_SERVER_PLACES) if folder]
+    unsuitable = []
+    for path in _distinct(folder / name for folder in folders for name in _SERVERS):
+        version = _mariadb_in(_server_version(path))
+        if version and _numbers(version) >= MARIADB:
+            return Tool(path, version)
+        unsuitable.append(f"{path} is {version or 'no MariaDB'}")
+    least = ".".join(map(str, MARIADB))
+    of_setup, of_maven = "", ""
+    if has_databases_for_machine():
+        of_setup, of_maven = "lab/setup mariadb, or ", f"name a Maven repository ({MAVEN_REPOSITORY}=URL), "
+    raise PrerequisiteMissing(
+        f"no MariaDB server of at least {least}: looked for {' and '.join(_SERVERS)} on PATH and in "
+        + ", ".join(_SERVER_PLACES)
+        + (f" ({'; '.join(unsuitable)})" if unsuitable else ""),
+        f"{in_checkout(of_setup)}install it (Debian: apt-get install mariadb-server-core), "
+        f"{'' if shipped.IS_CHECKOUT else of_maven}or {OWN_DATABASE}",
+    )
+
+
+def _server_version(path: Path) -> str:
+    return _output([str(path), "--no-defaults", "--version"])
+
+
+def _mariadb_in(output: str) -> str | None:
+    """Reads the version of a MariaDB server; None where it is another program. MySQL says ``Ver``, too."""
+    match = re.search(r"Ver (\d[\w.+-]*MariaDB[\w.+-]*)", output)
+    return match[1] if match else None
+
+
+def find_postgres() -> Tool | None:
+    """Finds the first PostgreSQL server on PATH that is new enough, else the newest where Debian has them; None where
+    there is none."""
+    folders = [*filter(None, os.get_exec_path()), *sorted(map(str, Path("/").glob(POSTGRES_PLACES[1:])), reverse=True)]
+    for path in _distinct(Path(folder, "postgres") for folder in folders):
+        match = re.search(r"^postgres \(PostgreSQL\) (\d[\w.]*)", _output([str(path), "--version"]))
+        if match and _numbers(match[1]) >= POSTGRES and path.with_name("initdb").is_file():
+            return Tool(path, match[1])
+    return None
 
 
 def versions(java: str | None = None) -> dict[str, str]:
@@ -222,7 +274,7 @@ def _machine() -> str:
 
 
 def _find(name: str, least: tuple[int, ...]) -> Tool:
-    folders = [shipped.ROOT / ".tools" / "bin", *map(Path, os.get_exec_path()), copies()]
+    folders = [shipped.ROOT / ".tools" / "bin", *map(Path, os.get_exec_path())]
     too_old = []
     for path in _distinct(folder / name for folder in folders if str(folder)):
         if not (path.is_file() and os.access(path, os.X_OK)):
@@ -233,10 +285,9 @@ def _find(name: str, least: tuple[int, ...]) -> Tool:
         too_old.append(f"{path} is {version or 'of an unknown version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
-        f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]}, ')}on PATH and in {folders[-1]}"
+        f"no {name} of at least {at_least}: looked in {folders[0]} and on PATH"
         + (f" ({'; '.join(too_old)})" if too_old else ""),
-        in_checkout(SETUP)
-        or f"put {name} {at_least} or newer on PATH, or copy it out of its image: vtlab lab install-tools docker",
+        in_checkout(SETUP) or f"{REINSTALL}, or put {name} {at_least} or newer on PATH",
     )
 
 

@@ -93,6 +93,12 @@ def phase_variables(call: LoadCall) -> dict[str, str]:
     return variables
 
 
+def run_id_of(run_id: str, call: LoadCall) -> str:
+    """Returns the run's id for the samples of a call; another for the levels of a search, which are none of its
+    trials."""
+    return f"{run_id}_search" if call.pacing.users else run_id
+
+
 def _typical_variables(call: LoadCall) -> dict[str, str]:
     """Returns the variables of the typical load and of the probes, whose URLs are the target's."""
     typical = call.typical

@@ -5,19 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from vtlab.analysis import variant_results
 from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks, steady_state, warm_up_checks
 from vtlab.errors import BlockFault
+from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.block_state import BlockState
+from vtlab.measuring.load_search import LoadSearch, SearchTime
 from vtlab.measuring.progress import Progress
-from vtlab.measuring.warm_up import WarmUp, last_of_each
+from vtlab.measuring.warm_up import RAISED_SECONDS, WarmUp, last_of_each
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.manifest import DiagnosisMode, TypicalPlan
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
@@ -52,15 +55,27 @@ class AttemptPlan:
     curve: Curve | None = None
 
 
+#: Keeps the curve and the trials of a search for the run; returns its experiment with the load that was chosen.
+KeepLoad = Callable[[Curve, Sequence[Trial]], Experiment]
+
+
 class Attempt:
     """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
     result, and so are their figures. A variant without a steady state gets no trials."""
 
     def __init__(
-        self, plan: AttemptPlan, progress: Progress, title: str, wait: Callable[[float], None] = time.sleep
+        self,
+        plan: AttemptPlan,
+        progress: Progress,
+        title: str,
+        wait: Callable[[float], None] = time.sleep,
+        keep_load: KeepLoad | None = None,
     ) -> None:
-        """Prepares an attempt. ``title``: the title of the block, for messages."""
-        self._plan = plan
+        """Prepares an attempt. ``title``: the title of the block, for messages. ``keep_load``: where it is to search a
+        load."""
+        self._plan, self._progress = plan, progress
+        self._keep_load, self._wait = keep_load, wait
+        self._began = time.monotonic()
         #: The run's typical load, also where this attempt plans it.
         self.typical = plan.typical
         #: Variants that still need light load and thread dumps.
@@ -75,11 +90,12 @@ class Attempt:
         state, plan = self._state, self._plan
         block, samples = state.block, BlockSeries()
         with self._faults_recorded():
-            state.step(f"starting {' and '.join(plan.experiment.variants)}")
-            started = target.start(plan.experiment, plan.block, plan.attempt)
+            started = self._start(target)
+            if plan.experiment.is_searched:
+                started = self._search(target, started)
         if block.faults:
             return block, samples
-        self._take_over_start(started)
+        plan = self._plan
         with self._faults_recorded():
             self._measure_phases(started)
             if block.trials:
@@ -124,11 +140,54 @@ class Attempt:
             block = self._state.block
             block.once_seconds = round(block.once_seconds + time.monotonic() - began, 3)
 
+    def _start(self, target: Target) -> StartedBlock:
+        """Starts the variants, and takes over what is known of them before any load."""
+        state, plan = self._state, self._plan
+        state.step(f"starting {' and '.join(plan.experiment.variants)}")
+        started = target.start(plan.experiment, plan.block, plan.attempt)
+        self._take_over_start(started)
+        return started
+
+    def _search(self, target: Target, started: StartedBlock) -> StartedBlock:
+        """Searches the load of the run on the variants of this block, as the first part of it. Starts them anew where
+        the search may have left traces in them; returns those that the block goes on with."""
+        state, experiment = self._state, self._plan.experiment
+        searched_pair.refuse_missing(state)
+        is_kept = not experiment.workload.is_writing
+        raised = self._warm_up.begin(started, RAISED_SECONDS if is_kept else load_search.RAISED_WITHIN)
+        searched_pair.refuse_missing(state)
+        time_limit = SearchTime(load_search.WITHIN, self._progress.schedule.budget_left())
+        search = LoadSearch(started, experiment, self._show_search, time_limit, raised)
+        curve = search.run()
+        state.block.search_seconds = curve.seconds
+        searched_pair.refuse_without_levels(curve, experiment)
+        assert self._keep_load
+        planned = self._keep_load(curve, search.trials)
+        self._plan = replace(self._plan, experiment=planned, curve=curve)
+        state.plan(planned)
+        started.set_load(planned)
+        traces = searched_pair.traces(started, experiment, curve)
+        return self._start_anew(target, traces) if traces else started
+
+    def _show_search(self, text: str) -> None:
+        self._state.step(f"searching load: {text}")
+
+    def _start_anew(self, target: Target, why: str) -> StartedBlock:
+        """Starts fresh variants for the block: all until here was for the search."""
+        state = self._state
+        state.say(f"the block gets fresh JVMs: {why}")
+        state.start_over()
+        state.block.search_seconds = round(time.monotonic() - self._began, 3)
+        self._warm_up = WarmUp(state, self._wait)
+        return self._start(target)
+
     def _take_over_start(self, started: StartedBlock) -> None:
         """Takes over what is known of the variants before any load."""
         state, block = self._state, self._state.block
         block.instances, block.failures = started.instances, list(started.failures)
-        block.differences, block.once_seconds = list(started.differences), started.preflight_seconds
+        # The pre-flight is made once.
+        block.differences = block.differences or list(started.differences)
+        block.once_seconds = started.preflight_seconds
         for failure in block.failures:
             state.say_failed(failure)
         for instance in block.instances if block.block == 1 else ():
@@ -170,7 +229,7 @@ class Attempt:
             while variant in state.variants:
                 state.step(f"measuring {variant}")
                 call = partial(started.trial_without_drain, variant, position, state.pacing)
-                document = state.run_or_drop_variant(started, f"trial {position}", call)
+                document = self._run_or_drop_variant(started, f"trial {position}", call)
                 if document is not None:
                     state.store_phases(started, document)
                     break
@@ -246,10 +305,22 @@ class Attempt:
             call = planned()
             state.step(_step_of(call))
             moment = "typical load" if call.typical else "the trials"
-            document = state.run_or_drop_variant(started, moment, partial(started.load, call))
+            document = self._run_or_drop_variant(started, moment, partial(started.load, call))
             if document is not None:
                 state.store_phases(started, document)
                 return
+
+    def _run_or_drop_variant(
+        self, started: StartedBlock, moment: str, call: Callable[[], K6Document]
+    ) -> K6Document | None:
+        """Runs a call of k6 after the warm-up, as ``BlockState.run_or_drop_variant`` does. Where a variant ended it,
+        waits for as long as an answer of the others took: their next trial must not meet what they still serve."""
+        state = self._state
+        document = state.run_or_drop_variant(started, moment, call)
+        if document is None and state.variants:
+            warmed = last_of_each(state.block.warmup, state.variants)
+            self._wait(max(cycle.latency.max or 0.0 for cycle in warmed))
+        return document
 
     def _may_run(self, at_once: Callable[[Experiment, Sequence[Trial]], bool], started: StartedBlock) -> bool:
         """Tells whether the variants that are left can be loaded at the same time."""

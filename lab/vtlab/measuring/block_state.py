@@ -18,14 +18,22 @@ class BlockState:
     """State of one attempt at one block. A variant that breaks leaves it: its failure is a result."""
 
     def __init__(self, experiment: Experiment, seed: int, progress: Progress, title: str, block: Block) -> None:
-        self.experiment = experiment
         self.seed = seed
         self.block = block
-        self.pacing = round_pacing.pacing(experiment, seed)
         #: The variants that take part.
         self.variants: list[str] = []
         self._progress = progress
         self._title = title
+        self.plan(experiment)
+
+    def plan(self, experiment: Experiment) -> None:
+        """Takes over the experiment, and paces the calls of k6 by what is known of it before the warm-up."""
+        self.experiment = experiment
+        self.pacing = round_pacing.pacing(experiment, self.seed)
+
+    def start_over(self) -> None:
+        """Removes what was measured of variants that are started anew."""
+        self.block.warmup, self.block.agreed = [], True
 
     def run_or_drop_variant(
         self, started: StartedBlock, moment: str, call: Callable[[], K6Document], cycles_before: int = 0

@@ -1,4 +1,4 @@
-"""The search for a service's load: users doubled on one pair of JVMs, until no variant serves more."""
+"""The search for a service's load: users doubled on the JVMs of a block, until no variant serves more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from vtlab.analysis import load_curve
 from vtlab.analysis.validity import generator, jit_compiler
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
-from vtlab.measuring.warm_up import RAISED_CALLS, are_compiled, more_cpu
+from vtlab.measuring.warm_up import are_compiled
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.load import SEARCH_USERS
 from vtlab.model.records import Block, Trial
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import CallPacing, LoadCall
@@ -36,8 +35,10 @@ LONGEST_ROUND, UNKNOWN_ROUND = 20.0, 0.25
 ENOUGH_ANSWERS = 5
 #: Rounds of warm-up cycles under the limit: two where one is judged by the other, one after a part with more CPU.
 WARM_UP_CYCLES, AFTER_RAISED = 2, 1
-#: Seconds of the warm-up after which no further cycles begin for the JIT compilers, and of its part with more CPU.
-WARM_UP_WITHIN, RAISED_WITHIN = 45.0, 30.0
+#: Seconds of these cycles after which no further one begins for the JIT compilers: in the same two cases.
+WARM_UP_WITHIN, AFTER_RAISED_WITHIN = 45.0, 15.0
+#: Seconds of the part with more CPU before, where the block has other JVMs.
+RAISED_WITHIN = 30.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class SearchTime:
 
 
 class LoadSearch:
-    """One search."""
+    """One search, on variants that have had the part of the warm-up with more CPU."""
 
     def __init__(
         self,
@@ -61,7 +62,9 @@ class LoadSearch:
         experiment: Experiment,
         say: Callable[[str], None],
         time_limit: SearchTime = SearchTime(),
+        raised: Sequence[Trial] = (),
     ) -> None:
+        """``raised``: the last cycles with more CPU, one of each variant; empty without any."""
         self._started = started
         self._experiment = experiment
         self._say = say
@@ -73,8 +76,11 @@ class LoadSearch:
         self._ready = self._began = self._clock()
         self._deadline = self._ready + time_limit.left
         self._points: list[Point] = []
-        #: The most users that the pair was warmed up with.
-        self._warmed = SEARCH_USERS
+        #: Users of the first warm-up cycles of any block, and the most that this pair was warmed up with.
+        self._first_users = self._warmed = experiment.windows.warmup_users
+        #: Whether cycles with more CPU took the place of cycles under the limit: not where the compilers' activity is
+        #: unknown.
+        self._had_more_cpu = bool(raised) and all(trial.server.get("jit_cpu") is not None for trial in raised)
         #: Seconds of an answer in the warm-up, by variant.
         self._warm_answer: dict[str, float] = {}
         #: Seconds of a round with a single user where answers are rare, by variant.
@@ -102,7 +108,7 @@ class LoadSearch:
             self._started.end_warm_up()
             if stop := self._measure([1]) or self._measure_rare_answers():
                 return stop
-            while users := load_curve.next_users(self._points, variants):
+            while users := load_curve.next_users(self._points, variants, self._first_users):
                 if stop := self._measure(users):
                     return stop
             if (levels := load_curve.levels_between(self._points, variants)) and (stop := self._measure(levels)):
@@ -115,51 +121,35 @@ class LoadSearch:
             self._sound = max(point.users for point in self._points)
             return "load generator", str(broken)
         highest = max(point.users for point in self._points)
-        return ("most users" if 2 * highest > load_curve.MOST_USERS else "levelled off"), ""
+        return ("most users" if highest >= load_curve.MOST_USERS else "levelled off"), ""
 
     def _warm_up(self) -> None:
-        self._say(f"warm-up with {SEARCH_USERS} users")
-        had_more = self._warm_up_raised()
-        count = AFTER_RAISED if had_more else WARM_UP_CYCLES
-        call = LoadCall(trial_load_cycles=count, pacing=CallPacing(users=(SEARCH_USERS,)))
+        users = self._first_users
+        self._say(f"warm-up with {users} users")
+        count = AFTER_RAISED if self._had_more_cpu else WARM_UP_CYCLES
+        call = LoadCall(trial_load_cycles=count, pacing=CallPacing(users=(users,)))
         cycles: list[Trial] = []
         while True:
             document = self._started.load(call)
             cycles += document.warmup
-            if self._is_warm(document.warmup) and (had_more or self._is_steady(cycles)):
+            if self._is_over() or (self._are_compiled(document.warmup) and self._is_steady(cycles)):
                 break
         for trial in document.warmup:
             self._warm_answer[trial.variant] = trial.latency.mean or LONGEST_ROUND
         self._began = self._clock()
 
-    def _is_warm(self, warmup: Sequence[Trial]) -> bool:
-        """Tells whether the JIT compilers rest, or the time for that is over."""
-        compiled = are_compiled(warmup, self._experiment.variants, self._experiment)
-        return self._has_warmed_up(WARM_UP_WITHIN) or compiled
+    def _is_over(self) -> bool:
+        """Tells whether the time of the warm-up is over."""
+        return self._clock() > self._ready + (AFTER_RAISED_WITHIN if self._had_more_cpu else WARM_UP_WITHIN)
 
-    def _has_warmed_up(self, seconds: float) -> bool:
-        return self._clock() > self._ready + seconds
+    def _are_compiled(self, warmup: Sequence[Trial]) -> bool:
+        return are_compiled(warmup, self._experiment.variants, self._experiment)
 
     def _is_steady(self, cycles: Sequence[Trial]) -> bool:
-        """Tells whether no variant gained by the last cycles, or the time for that is over."""
+        """Tells whether no variant gained by the last cycles; one after a part with more CPU is enough."""
         limit = self._experiment.limits.cpu
         of_each = [[cycle for cycle in cycles if cycle.variant == name] for name in self._experiment.variants]
-        return self._has_warmed_up(WARM_UP_WITHIN) or all(
-            steady_state(variant_cycles, limit).reached for variant_cycles in of_each
-        )
-
-    def _warm_up_raised(self) -> bool:
-        """Runs cycles with more CPU, as before the blocks, until the JIT compilers rest. Returns whether these replace
-        cycles under the limit: not without more CPU, and not where the compilers' activity is unknown."""
-        experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
-        is_known = False
-        with more_cpu(self._started, experiment) as is_raised:
-            for _ in range(RAISED_CALLS if is_raised else 0):
-                warmup = self._started.load(LoadCall(warmup_cycles=cycles)).warmup
-                is_known = all(trial.server.get("jit_cpu") is not None for trial in warmup)
-                if self._has_warmed_up(RAISED_WITHIN) or are_compiled(warmup, experiment.variants, experiment):
-                    break
-            return is_raised and is_known
+        return self._had_more_cpu or all(steady_state(variant_cycles, limit).reached for variant_cycles in of_each)
 
     def _measure_rare_answers(self) -> tuple[Ended, str] | None:
         """Measures a single user again where too few answers came to tell its throughput: for whole rounds."""

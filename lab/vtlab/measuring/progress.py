@@ -101,7 +101,7 @@ class Progress:
     def end_block(self, outcome: BlockOutcome) -> None:
         """Shows what a block measured and how variants failed in it, or why it does not count."""
         block, reasons = outcome.block, outcome.rejections
-        self.schedule.end_block(not reasons)
+        self.schedule.end_block(not reasons, block.repeated_seconds if block.seconds else None)
         if reasons:
             title = self.title(outcome.run_name, f"block {block.block}")
             self.say(f"{title} rejected: {reasons[0]}" + _more(len(reasons) - 1))
@@ -204,21 +204,21 @@ def _plan(schedule: Schedule) -> str:
     if left is None or not schedule.blocks:
         return f"{blocks} to measure"
     if left.meaning == "at most":
-        return f"measuring blocks until {_time_of_day(left.seconds)} at the latest"
-    return f"{blocks} to measure, {left.meaning} {minutes(left.seconds)}, until {_time_of_day(left.seconds)}"
+        return f"measuring blocks until {time_of_day(left.seconds)} at the latest"
+    return f"{blocks} to measure, {left.meaning} {minutes(left.seconds)}, until {time_of_day(left.seconds)}"
 
 
 def _end(left: TimeLeft | None) -> str:
     """Says when the call ends; empty where nothing tells it."""
     if left is None or (left.meaning == "at least" and not left.seconds):
         return ""
-    end = _time_of_day(left.seconds)
+    end = time_of_day(left.seconds)
     return {"about": f"ends about {end}", "at least": f"ends after {end}", "at most": f"ends by {end} at the latest"}[
         left.meaning
     ]
 
 
-def _time_of_day(seconds: float) -> str:
+def time_of_day(seconds: float) -> str:
     """Returns the time of day that is this many seconds away."""
     return (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M")
 

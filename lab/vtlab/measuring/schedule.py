@@ -61,21 +61,22 @@ class Schedule:
         """Ends the run that is being measured; the next one begins."""
         self.begin(self._runs[1:])
 
-    def end_block(self, counts: bool) -> None:
+    def end_block(self, counts: bool, repeated: float | None = None) -> None:
         """Ends a block of the run. An attempt that does not count may have ended early: it does not tell how long a
-        whole block takes."""
+        whole block takes. ``repeated``: seconds that another takes, without what is measured once."""
         now = self._clock()
         spent, self._block_began = now - self._block_began, now
         if not counts or not self._runs or not self._runs[0].blocks:
             return
         run, *later = self._runs
         expected, *blocks = run.blocks
-        self._last = expected or spent
+        another = spent if repeated is None else min(spent, repeated)
+        self._last = expected or another
         self._scale = spent / expected if expected else 1.0
         self._runs = [replace(run, blocks=blocks), *later]
         if expected is None:
             # The next blocks are most likely of the same run.
-            self._runs = [replace(r, blocks=[spent if b is None else b for b in r.blocks]) for r in self._runs]
+            self._runs = [replace(r, blocks=[another if b is None else b for b in r.blocks]) for r in self._runs]
 
     def expect(self, blocks: int) -> None:
         """Sets the number of blocks that the run still needs, in all or up to its next look; none where it has
@@ -84,7 +85,8 @@ class Schedule:
             return
         run, *later = self._runs
         more = [self._last] * (blocks - len(run.blocks))
-        self._runs = [replace(run, blocks=[*run.blocks[:blocks], *more]) if blocks else RunTime(), *later]
+        # A run that has ended takes no more time, whatever is expected of it afterwards.
+        self._runs = [replace(run, blocks=[*run.blocks[:blocks], *more]) if blocks else RunTime(budget=0.0), *later]
 
     @property
     def blocks(self) -> int:
@@ -100,7 +102,7 @@ class Schedule:
         known = [seconds for seconds in parts if seconds is not None]
         if not self._is_planned or len(known) < len(parts):
             return None if math.isinf(call_budget) else TimeLeft(call_budget, "at most")
-        is_most = any(run.budget is not None for run in runs)
+        is_most = any(run.budget for run in runs)
         return TimeLeft(min(sum(known), call_budget), "at least" if is_least else "at most" if is_most else "about")
 
     def _run_time_left(self, run: RunTime, is_current: bool, is_least: bool) -> float | None:

@@ -75,17 +75,28 @@ class WarmUp:
     def __init__(self, state: BlockState, wait: Callable[[float], None]) -> None:
         self._state = state
         self._wait = wait
+        #: Cycles with more CPU than the limit; None before these.
+        self._raised: int | None = None
+
+    def begin(self, started: StartedBlock, within: float = RAISED_SECONDS) -> list[Trial]:
+        """Runs the cheap cycles with more CPU than the limit, where the machine has it. Returns the last of each
+        variant; none where there is no more CPU. ``within``: seconds after which no further call of k6 begins."""
+        self._raised = self._run_raised(started, within)
+        state = self._state
+        return last_of_each(state.block.warmup, state.variants) if self._raised else []
 
     def run(self, started: StartedBlock, order: Sequence[str], may_end: bool) -> None:
         """Runs equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
-        rest. Variants without a steady state leave; where a compiler still works the checks judge the trials.
+        rest. Variants without a steady state leave; where a compiler still works the checks judge the trials. What
+        ``begin`` has run is not run again.
 
         Where the pacing of the trials is known before, they follow in the same call of k6, whose users are connected.
         They count where the cycles before them show the steady state: else there are further cycles, and trials later.
         ``may_end``: nothing comes after these. What the last one leaves unanswered may be given up then.
         """
         try:
-            counts = self._counts(self._run_raised(started))
+            raised = self._run_raised(started, RAISED_SECONDS) if self._raised is None else self._raised
+            counts = self._counts(raised)
             self._run_until_steady(started, counts, order if self._are_followed_by_trials() else (), may_end)
         finally:
             started.end_warm_up()
@@ -140,14 +151,14 @@ class WarmUp:
         compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
         return unsteady.isdisjoint(state.variants) and (is_last or compiled)
 
-    def _run_raised(self, started: StartedBlock) -> int:
+    def _run_raised(self, started: StartedBlock, within: float) -> int:
         """Runs the cheap cycles with more CPU than the limit, where the machine has it; returns how many there were.
         They go on until the JIT compilers rest, unless these will take nothing from the trials, whose bound is the
         load."""
         state = self._state
         cycles, count = 0, state.experiment.windows.warmup_cycles
         most = count if state.experiment.is_paced else RAISED_CALLS * count
-        end = time.monotonic() + RAISED_SECONDS
+        end = time.monotonic() + within
         with more_cpu(started, state.experiment) as is_raised:
             while is_raised and state.variants and cycles < most:
                 call = LoadCall(warmup_cycles=count, pacing=state.pacing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Blocks of a full run (docs/explanation/method-details.md); fewer is a quick look.
+#: Blocks of a full run (docs/explanation/method/stopping.md); fewer is a quick look.
 FULL_RUN = 6
 
 

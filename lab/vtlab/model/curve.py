@@ -1,4 +1,4 @@
-"""Throughput and latency over users: what the search for a load found, on one pair of JVMs."""
+"""Throughput and latency over users: what the search for a load found, on the JVMs of one block."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Curve(_Record):
     ended: Ended
     #: In words, where that needs any: which variant failed, and how.
     why: str = ""
-    #: Seconds that it took, with the start and the warm-up of the pair.
+    #: Seconds that it took, with the warm-up under the CPU limit before its levels.
     seconds: float
     #: Users of the blocks.
     chosen: int

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from vtlab import shipped
 from vtlab.model import documents
+from vtlab.model.service import Need
 
 _NAME = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
 #: Of the framework, not of the service.
@@ -131,7 +132,8 @@ class FileService:
     #: Names of variables that it is given from vtlab's environment.
     variables: Sequence[str] = ()
     env_file: str | None = None
-    needs_database: bool = False
+    #: The database that it needs.
+    database: Need | None = None
 
 
 def file_text(service: FileService, endpoints: list[Endpoint], source: str) -> str:
@@ -150,7 +152,7 @@ def file_text(service: FileService, endpoints: list[Endpoint], source: str) -> s
         names = sorted({name for endpoint in others for name in endpoint.unknown})
         lines.append(f"  # These need values: a CSV file in data, with the columns {', '.join(names)}.")
         lines += [f"  # - {_quoted(endpoint.line)}" for endpoint in others]
-    rest = _REST.replace("# needs: [database]  ", "needs: [database]    ") if service.needs_database else _REST
+    rest = _REST.replace("# needs: [database]  ", f"needs: [{service.database}]    ") if service.database else _REST
     return "\n".join([*lines, rest])
 
 
@@ -186,6 +188,6 @@ _REST = """\
 load: {full: auto}                        # or {full: {users: 200, think_time: 500ms}}, or {typical: {rate: 300/s}}
 limits: {cpu: 1, memory: 1Gi}
 # variants: [platform, virtual, platform-1000]  # or java=21, pool=50, env:NAME=VALUE, jar=other.jar
-# needs: [database]                       # vtlab starts a MariaDB, with a database for each variant
+# needs: [database]                       # MariaDB, or [postgres]: vtlab starts it, a database for each variant
 # reset: POST /test/reset                 # before each trial, where requests write
 """

@@ -22,7 +22,6 @@ from vtlab.model import documents, units, variant
 from vtlab.model.load import (
     MOST_USERS,
     NONE,
-    SEARCH_USERS,
     ClosedLoad,
     Duration,
     Load,
@@ -31,7 +30,7 @@ from vtlab.model.load import (
     SearchedLoad,
     ShareLoad,
 )
-from vtlab.model.service import NAME, Need, Service
+from vtlab.model.service import DATABASES, NAME, Need, Service
 from vtlab.model.short_variants import KINDS
 from vtlab.model.validation import FilePath, WrongKey
 from vtlab.model.workload import (
@@ -208,7 +207,10 @@ class Experiment(_Strict):
         dict[str, str],
         Field(description="environment of every variant; results and reports show it, so write no secrets here"),
     ] = {}
-    needs: Annotated[list[Need], Field(description="what vtlab starts beside the variants")] = []
+    needs: Annotated[
+        list[Need],
+        Field(description="what vtlab starts beside the variants; database is MariaDB, and postgres PostgreSQL"),
+    ] = []
     reset: Annotated[
         str | None,
         Field(
@@ -222,10 +224,6 @@ class Experiment(_Strict):
     max_errors: Annotated[
         float, Field(ge=0, lt=1, description="share of the answers that may be errors; a variant with more fails")
     ] = MAX_ERRORS
-    primary: Annotated[
-        Literal["throughput", "latency_p99"],
-        Field(description="metric that the verdict is about; latency_p99 needs load.full: none"),
-    ] = "throughput"
     windows: Windows = Windows()
     expected: Annotated[
         dict[str, float],
@@ -255,13 +253,13 @@ class Experiment(_Strict):
     @field_validator("needs")
     @classmethod
     def _once(cls, needs: list[Need]) -> list[Need]:
+        if set(DATABASES) <= set(needs):
+            raise ValueError(f"{' and '.join(DATABASES)} exclude each other: a service has one database")
         return list(dict.fromkeys(needs))
 
     @model_validator(mode="after")
     def _fits_the_load(self) -> Experiment:
         has_full_load, typical = self.load_.full != NONE, self.load_.typical
-        if self.primary == "latency_p99" and has_full_load:
-            raise ValueError("latency_p99 needs load.full: none: full load hides latency when the service slows down")
         if not self.windows.wait_for_answers and (self.windows.trials > 1 or not has_full_load):
             raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and load.full")
         if has_full_load and isinstance(typical, RateLoad) and typical.users is not None:
@@ -411,11 +409,11 @@ class Experiment(_Strict):
 
     @property
     def load(self) -> ClosedLoad | OpenLoad:
-        """Load of the trials: full load, or typical load where there is no full one. Where vtlab must search it, the
-        load of the warm-up before."""
+        """Load of the trials: full load, or typical load where there is no full one. Where vtlab must search it, that
+        of the first warm-up cycles."""
         full, typical = self.load_.full, self.load_.typical
         if isinstance(full, SearchedLoad):
-            return ClosedLoad(users=SEARCH_USERS, think_time=full.think_time)
+            return ClosedLoad(users=self.windows.warmup_users, think_time=full.think_time)
         if isinstance(full, ClosedLoad):
             return full
         # Without full load the typical one has a rate (Load) and users (_fill_in_defaults).
@@ -478,8 +476,3 @@ class Experiment(_Strict):
         """Returns the environment that makes this variant, without what is the same for all (``settings``)."""
         properties = self.properties_of(name)
         return {**variant.ENVIRONMENT[properties.threads], **properties.settings}
-
-    @property
-    def better(self) -> Literal["higher", "lower"]:
-        """Direction of the primary metric that is good."""
-        return "higher" if self.primary == "throughput" else "lower"

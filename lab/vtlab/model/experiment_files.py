@@ -185,6 +185,8 @@ def _words(error: Any, place: str) -> str:
     if error["type"] == "extra_forbidden":
         if place == "publication":
             return "publications are in lab/publications/NNN.json now"
+        if place == "primary":
+            return "leave it out: vtlab judges every criterion that the loads of the file have"
         if new := _MOVED.get(place) or (f"service.{place}" if place in _OF_SERVICE else None):
             return f"write {new} instead"
     if error["type"] == "missing" and place == "service":

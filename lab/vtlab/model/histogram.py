@@ -47,16 +47,6 @@ def quantile(histogram: Histogram, p: float) -> float:
     return _seconds(end)
 
 
-def share_above(histogram: Histogram, seconds: float) -> float:
-    """Returns the share of the answers that took longer: log-linear inside a bucket; 0 without answers."""
-    total = sum(histogram.counts)
-    if not total:
-        return 0.0
-    place = max(0.0, BUCKETS_PER_DECADE * math.log10(seconds * 1e6)) if seconds > 0 else 0.0
-    above = sum(count * min(1.0, max(0.0, number + 1 - place)) for number, count in _filled(histogram))
-    return above / total
-
-
 def _filled(histogram: Histogram) -> Iterator[tuple[int, int]]:
     """Yields the number and count of each bucket with answers."""
     return ((number, count) for number, count in enumerate(histogram.counts, histogram.first) if count)

@@ -10,9 +10,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from vtlab.model import units
 
-#: Users that warm the JVMs up while vtlab searches for a load (``vtlab.measuring.load_search``), which then takes their
-#: place. More might break a variant before any level is measured: higher levels have a cycle before them.
-SEARCH_USERS = 64
 #: Users that one k6 sends for, at most.
 MOST_USERS = 20_000
 #: Arrivals per second that a file may name.

@@ -71,7 +71,7 @@ Percentile = Literal["p99", "p95", "p90"]
 
 class Manifest(Record):
     """Record of what ran, on what, and how to run it again. Written before the first block, and again by the first
-    attempts that show the rate of the typical load and the percentiles."""
+    attempts that search the full load, and show the rate of the typical load and the percentiles."""
 
     version: Literal[3] = VERSION
     #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
@@ -82,7 +82,7 @@ class Manifest(Record):
     target: Literal["local", "kubernetes"]
     #: Where in the cluster: context, namespace, release. Empty for a local run.
     cluster: Annotated[dict[str, str], Field(default_factory=dict)]
-    #: The experiment as resolved: overrides such as ``--cpu`` applied.
+    #: The experiment as resolved: overrides such as ``--cpu`` applied. A load is to be searched until an attempt has.
     experiment: Experiment
     #: What the experiment reproduces.
     publication: Publication | None = None
@@ -109,7 +109,7 @@ class Manifest(Record):
     #: kernel, cgroup version, CPU model, cores, memory, load at the start.
     machine: dict[str, str]
     inspection: Inspection | None = None
-    #: What the search for a load measured, where vtlab chose it.
+    #: What the search for a load measured, where vtlab chose it; None until an attempt has searched.
     curve: Curve | None = None
     #: Typical load beside full load; None until an attempt shows its rate, and where there is none.
     typical: TypicalPlan | None = None

@@ -11,6 +11,8 @@ from vtlab.model.manifest import Percentile
 CriterionName = Literal["capacity", "median", "tail", "cpu", "memory", "probe"]
 #: Load that a criterion is judged at.
 LoadName = Literal["full", "typical"]
+#: Values of a criterion that are good.
+Better = Literal["higher", "lower"]
 #: Of a variant, beside the first one.
 Judgement = Literal["better", "same", "worse", "undecided", "fails"]
 #: Of two variants: what a user does with the second. Of a pair other than platform and virtual threads "turn it on"
@@ -57,7 +59,7 @@ class Outcome(_Conclusion):
     reason: str | None = None
     #: Of ``tail``.
     percentile: Percentile | None = None
-    #: Means over the blocks; None where they were not measured.
+    #: Geometric means over the blocks, whose quotient is the ratio; None where they were not measured.
     base_value: float | None = None
     value: float | None = None
     ratio: float | None = None
@@ -67,12 +69,13 @@ class Outcome(_Conclusion):
     level: float | None = None
     #: Differences up to this share are too small to matter: from 1/(1+margin) to 1+margin. 0 of ``probe``.
     margin: float
-    better: Literal["higher", "lower"]
+    better: Better
     #: Whether the run ends when this is settled (among others).
     is_claim: bool = False
     #: Interval of a single block: by the prior alone.
     is_provisional: bool = False
-    #: Whether the true ratio may be further from 1: the better variant was limited by the load alone.
+    #: Whether the true ratio may be further from 1: the load alone limited the better variant, and a resource whose
+    #: bound is known, or the load, the other.
     is_lower_bound: bool = False
     #: Variants that fail, where the judgement is ``fails``.
     fails: list[str] = []
@@ -83,6 +86,11 @@ class Outcome(_Conclusion):
     df: float | None = None
     #: Blocks of a new run, fixed before its start, that would probably settle it; None where it is settled or unknown.
     blocks_needed: int | None = None
+
+    @property
+    def is_one_sided(self) -> bool:
+        """The true ratio may be further from 1. What is the same at this load may differ to either side."""
+        return self.is_lower_bound and self.judgement != "same"
 
 
 class Decision(_Conclusion):

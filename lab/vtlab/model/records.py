@@ -187,6 +187,9 @@ class Trial(Record):
     raised_cpu: float | None = None
     #: Whether the JIT compilers went before the threads that serve requests.
     compilers_first: bool = False
+    #: False where the service has meters and Prometheus has no samples of the window: ``server`` has what the kernel
+    #: counts alone (on one machine).
+    is_scraped: bool = True
     #: Seconds of one round of a user (response and think time) over which users were spread, as the warm-up showed it;
     #: None where the experiment says it, and where rounds are short beside the window.
     round: float | None = None
@@ -250,8 +253,14 @@ class Instance(Record):
     #: Archives of classes that the JVM was told of (ahead-of-time cache, CDS archive), by the names of their files:
     #: whether the running JVM has them mapped. None where that is not known.
     class_archives: dict[str, bool] | None = None
+    #: Name of the node in a cluster; None on one machine.
+    node: str | None = None
+    #: Processors of the node, as number and model; None where one node has all variants, and where nobody knows.
+    node_cpu: str | None = None
     #: The same identity, no restart and no OOM kill at the block's end.
     alive: bool = True
+    #: How its process ended, in words that complete "it fails: …"; None where it did not, and where nobody knows.
+    ended: str | None = None
     #: Kernel OOM kills in its cgroup.
     oom_kills: int = 0
     #: Bytes of its largest resident set, at the end of the block's measured part. None where that is not known.
@@ -344,11 +353,18 @@ class Block(Record):
     seconds: float | None = None
     #: How much of that was for what is measured once in a run: single users, light load, thread dumps.
     once_seconds: float = 0.0
+    #: How much was for the search of the load; with JVMs of its own from their start to their end.
+    search_seconds: float = 0.0
+
+    @property
+    def seconds_without_search(self) -> float:
+        """Seconds that another attempt at the block would take; 0 where not recorded."""
+        return max(0.0, (self.seconds or 0.0) - self.search_seconds)
 
     @property
     def repeated_seconds(self) -> float:
-        """Seconds that the attempt would have taken without the phases that are measured once; 0 where not recorded."""
-        return max(0.0, (self.seconds or 0.0) - self.once_seconds)
+        """Seconds that the attempt would have taken without what is measured once; 0 where not recorded."""
+        return max(0.0, self.seconds_without_search - self.once_seconds)
 
 
 def typical_trials(block: Block, experiment: Experiment) -> list[Trial]:

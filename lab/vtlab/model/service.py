@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,9 @@ from vtlab.model.validation import FilePath
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
-Need = Literal["database", "downstream", "jdk21"]
+Need = Literal["database", "postgres", "downstream", "jdk21"]
+#: Of these the databases, MariaDB first: a service has one at most.
+DATABASES: tuple[Need, ...] = ("database", "postgres")
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
 Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]
 #: In the environment of a companion: a database that a variant has alone.
@@ -28,6 +30,11 @@ NAME = r"^[a-z][a-z0-9-]*$"
 #: Pattern of a path of the service.
 PATH = r"^/"
 _Path = Annotated[str, Field(pattern=PATH)]
+
+
+def database_among(needs: Sequence[str]) -> Need | None:
+    """Returns the database among the needs of an experiment; None where it needs none."""
+    return next((need for need in DATABASES if need in needs), None)
 
 
 class ServiceDependency(BaseModel):
@@ -266,4 +273,4 @@ class Service(BaseModel):
     @property
     def has_own_databases(self) -> bool:
         """Tells whether each variant has its separate database."""
-        return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
+        return any(OWN_DATABASE in text for need in DATABASES for text in self.companions.get(need, {}).values())

@@ -1,4 +1,4 @@
-"""Conclusions from the records: the verdict with its comparisons, and what limits each variant.
+"""Conclusions from the records: the verdict with its outcomes, and what limits each variant.
 
 Latencies and durations are seconds, memory bytes, CPU seconds per request.
 """
@@ -19,41 +19,6 @@ class _Conclusion(BaseModel):
     """Base of all conclusions: unknown keys are errors, as in records."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-class Comparison(_Conclusion):
-    """Ratio of one metric between two variants, with its confidence interval over blocks.
-
-    ``low`` and ``high`` are None when there are too few blocks for an interval (n < 2). ``ratio`` is None, too,
-    when no block counts, or when one variant was overloaded in every block: its latency has no upper bound.
-    """
-
-    metric: str
-    of: str
-    over: str
-    ratio: float | None
-    low: float | None
-    high: float | None
-    better: Literal["higher", "lower"]
-    #: Whether the true ratio may be further from 1: the better variant was limited by the load alone.
-    is_lower_bound: bool = False
-    #: The rest on the primary metric only. The p values are one-sided and of the claim that the interval points to:
-    #: beyond the margin on the side of the ratio, or, where the ratio is inside the margin, inside it.
-    p_t: float | None = None
-    p_holm: float | None = None
-    p_sign_flip: float | None = None
-    verdict: Literal["faster", "slower", "equivalent", "inconclusive", "fails"] | None = None
-    #: The variants that fail, where the verdict is ``fails``.
-    fails: list[str] = []
-    #: The variant ``over`` could not keep up with open load (or ``of``): latency there is unbounded.
-    overloaded: list[str] = []
-    #: Blocks of a new run, fixed before its start, that would probably settle an inconclusive verdict; None where it is
-    #: settled or unknowable.
-    blocks_needed: int | None = None
-    #: Log ratio of each accepted block, in block order.
-    log_ratios: list[float] = []
-    #: Their standard deviation as the interval has it: at least what counting allows. None where n < 2.
-    sd: float | None = None
 
 
 class Bound(_Conclusion):
@@ -97,6 +62,11 @@ class Bottleneck(_Conclusion):
     inside: Inside | None = None
     #: The line of code that waits for the resource, where thread dumps name it and it has no meter.
     place: str | None = None
+
+    @property
+    def is_load_alone(self) -> bool:
+        """Only the load limits the variant."""
+        return self.resource == "load" and not self.together
 
 
 class TimePart(_Conclusion):
@@ -194,6 +164,17 @@ class VariantResult(_Conclusion):
     expected: float | None
     fidelity: float | None
 
+    @property
+    def has_latency(self) -> bool:
+        """The clients' latency belongs to the variant: it depends neither on the window's length nor on users without
+        an answer."""
+        return self.growth is None and self.missing_users is None
+
+    @property
+    def keeps_up(self) -> bool:
+        """The load alone limits the variant, which is not overloaded."""
+        return self.bottleneck.is_load_alone and self.growth is None
+
 
 class Rejection(_Conclusion):
     """A block attempt that does not count, with every reason."""
@@ -235,8 +216,6 @@ class Verdict(_Conclusion):
     experiment: str
     n: int
     confidence: float
-    margin: float
-    primary: str
     #: All planned blocks were measured and passed the validity checks.
     valid: bool
     #: Fewer than six blocks, a number fixed before the start.
@@ -244,7 +223,6 @@ class Verdict(_Conclusion):
     #: Of a run with looks; None where the number of blocks was fixed.
     end: RunEnd | None = None
     limits: Limits
-    comparisons: list[Comparison]
     #: By pair, in the order of the experiment; of a pair in the order of ``vtlab.analysis.criteria``.
     outcomes: list[Outcome] = []
     #: One for each pair.
@@ -254,8 +232,3 @@ class Verdict(_Conclusion):
     #: What is known to break under virtual threads, of the service's jar and of what was measured.
     findings: list[Finding] = []
     environment: dict[str, Any]
-
-    @property
-    def primary_comparison(self) -> Comparison:
-        """The comparison that carries the verdict; its ratio is None where there is nothing to compare."""
-        return next(c for c in self.comparisons if c.metric == self.primary)

@@ -17,6 +17,8 @@ LONGEST = 60.0
 #: Seconds of a variant's three phases with a single user, at least, the rounds of a user in them, and seconds at most.
 #: A phase of two seconds holds two scrapes.
 SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 6.0, 9.0, 9.0
+#: Answers to a single user that a warm-up cycle is long enough for.
+CYCLE_ANSWERS = 2.0
 #: Of the ramp-up, which takes the place of a round where none is known (``k6/lib/plan.ts``): rounds of a user and
 #: longest answers that it holds, and seconds at least.
 RAMP_ROUNDS, RAMP_ANSWERS, LEAST_RAMP = 4.0, 2.0, 0.25
@@ -35,6 +37,7 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
         update={
             "measure": f"{min(LONGEST, window):.3g}s",
             "single_user_phase": f"{single_window:.3g}s",
+            "warmup_load": _cycle(experiment, curve),
             "ramp_up": f"{1000 * _ramp(experiment, curve, slowest):.0f}ms",
         }
     )
@@ -44,6 +47,15 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
             "description": f"{experiment.description}; {curve.chosen:,} users, chosen by vtlab",
         }
     )
+
+
+def _cycle(experiment: Experiment, curve: Curve) -> str:
+    """Returns the length of a warm-up cycle: the experiment's, or longer where a single user waits long for an
+    answer."""
+    planned = experiment.windows.warmup_load
+    alone = max((point.mean or 0.0 for point in curve.points if point.users == 1), default=0.0)
+    needed = min(LONGEST, CYCLE_ANSWERS * alone)
+    return planned if needed <= units.seconds(planned) else f"{needed:.3g}s"
 
 
 def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:

@@ -77,7 +77,7 @@ class LoadCall:
     typical: TypicalCall | None = None
     #: After the typical load.
     light_load: LightLoad | None = None
-    #: Whether probes go beside trials and typical load.
+    #: Whether probes go beside warm-up cycles, trials and typical load.
     with_probe: bool = True
     #: If not, what is unanswered when the last window ends may be given up: it is still in flight then.
     wait_for_answers: bool = True
@@ -93,4 +93,4 @@ class LoadCall:
     @property
     def is_probed(self) -> bool:
         """Tells whether it has a phase beside which probes are sent."""
-        return self.with_probe and bool(self.trial_order or self.typical)
+        return self.with_probe and bool(self.cycles or self.trial_order or self.typical)

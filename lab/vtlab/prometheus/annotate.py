@@ -23,6 +23,8 @@ _FIGURES: dict[Meters, tuple[ServerFigure, ...]] = {
     "process": ("cpu_cores", "resident"),
     "cgroup": ("throttled_periods", "throttled_seconds"),
 }
+#: Seconds of a window from which on it has two scrapes: a shorter one may lie between them.
+_SCRAPED = 2.0
 
 
 def fill_gaps(
@@ -31,11 +33,14 @@ def fill_gaps(
     """Fills in the figures for which no service, or not this one, has meters: ``usage`` as measured from outside,
     ``limits`` as enforced.
 
-    A service that has meters but was not scraped keeps its gap: the checks must see it.
+    Of a service that has meters but was not scraped the kernel has counted these figures, too; ``is_scraped`` shows
+    that all others are missing.
     """
     server = trial.server
     server.update({name: usage.get(name) for name in _THREAD_FIGURES})
-    missing = [group for group in _FIGURES if group not in meters]
+    is_missed = "process" in meters and server.get("cpu_cores") is None and trial.window >= _SCRAPED
+    trial.is_scraped = not is_missed
+    missing = [group for group in _FIGURES if is_missed or group not in meters]
     if not missing:
         return
     server.update({name: usage.get(name) for group in missing for name in _FIGURES[group]})

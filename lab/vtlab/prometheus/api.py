@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -11,8 +12,9 @@ import httpx
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
 
-#: From 3.0 on a range excludes its left end.
-_LEAST_MAJOR = 3
+#: From the first on a range excludes its left end; from the second on native histograms need no flag.
+_LEAST, _WITH_HISTOGRAMS = (3, 0), (3, 8)
+_HISTOGRAMS = "native-histograms"
 #: Prometheus answers with at most 11,000 points.
 _POINTS = 10_000
 _OTLP = "/api/v1/otlp/v1/metrics"
@@ -26,13 +28,25 @@ class PrometheusApi:
         self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
 
     def refuse_old(self) -> None:
-        """Raises PrerequisiteMissing before Prometheus 3: there a window of n seconds contains one sample more."""
+        """Raises PrerequisiteMissing before Prometheus 3.0: there a window of n seconds contains one sample more; and
+        before 3.8 without native histograms, which k6 sends."""
         version = str(self._get("/api/v1/status/buildinfo", {}).get("version", ""))
-        if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < _LEAST_MAJOR:
+        numbers = re.match(r"(\d+)\.(\d+)", version)
+        release = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+        if release < _LEAST:
             raise PrerequisiteMissing(
-                f"Prometheus at {self.url} is {version or 'unknown'}; version {_LEAST_MAJOR}.0 or newer is needed",
+                f"Prometheus at {self.url} is {version or 'unknown'}; version 3.8 or newer is needed",
                 "upgrade it, or install the lab's own (docs/how-to/kubernetes.md)",
             )
+        if release < _WITH_HISTOGRAMS and not self._has_histograms():
+            raise PrerequisiteMissing(
+                f"Prometheus at {self.url} is {version} without native histograms, so it refuses k6's samples",
+                f"upgrade it to 3.8, or set enableFeatures: [{_HISTOGRAMS}] (--enable-feature={_HISTOGRAMS})",
+            )
+
+    def _has_histograms(self) -> bool:
+        features = str(self._get("/api/v1/status/flags", {}).get("enable-feature", ""))
+        return _HISTOGRAMS in features.split(",")
 
     def evaluate(self, expr: str, at_ms: int | None) -> float | None:
         """Returns the single value of an expression at that time, or now by Prometheus's clock; None without a finite

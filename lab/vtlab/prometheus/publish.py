@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vtlab.analysis import comparable
 from vtlab.catalogue import resources
 from vtlab.catalogue.published import KEEPS_UP, PUBLISHED, Name
 from vtlab.catalogue.resources import EXCEEDED
@@ -107,8 +106,8 @@ def _labels(outcome: Outcome) -> dict[str, str]:
 
 def _sign(outcome: Outcome) -> str | None:
     """Tells what a ratio is: a bound, where the true one may be further from 1, or as good as equal."""
-    if outcome.is_lower_bound and outcome.ratio is not None:
-        return "≤" if outcome.ratio < 1 and outcome.judgement != "same" else "≥"
+    if outcome.is_one_sided and outcome.ratio is not None:
+        return "≤" if outcome.ratio < 1 else "≥"
     return "=" if outcome.judgement == "same" else None
 
 
@@ -130,7 +129,7 @@ def _samples_of_variant(analysis: Analysis, name: str, labels: Mapping[str, str]
 
 def _figures(analysis: Analysis, variant: str) -> Iterator[tuple[Name, float | None]]:
     result = analysis.verdict.variants[variant]
-    latency = result.latency if comparable.has_latency(result) else {}
+    latency = result.latency if result.has_latency else {}
     yield "vtlab_throughput_rate", result.throughput
     yield "vtlab_latency_mean_seconds", latency.get("mean")
     yield "vtlab_latency_p99_seconds", latency.get("p99")
@@ -148,7 +147,7 @@ def _used(bound: Bound) -> float | None:
 def bottleneck(limit: Bottleneck) -> str:
     """Names the bottleneck of a variant briefly, for a panel, in the words of the dashboards' table of resources: ``CPU
     and load``, ``Database, inside database connections``."""
-    if comparable.is_only_load(limit):
+    if limit.is_load_alone:
         return KEEPS_UP
     names = " and ".join(_short(name) for name in [limit.resource, *limit.together])
     if limit.resource in resources.WORDS:

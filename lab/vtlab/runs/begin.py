@@ -1,32 +1,18 @@
-"""The beginning of a call's runs: their results directory, after a search for the load where none is named."""
+"""The beginning of a call's runs: what the jars of their services say, and their results directory."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from vtlab.errors import BadInput, Interrupted
 from vtlab.host import agent, operating_system
 from vtlab.measuring.progress import Progress
-from vtlab.model.curve import Curve
-from vtlab.model.experiment import Experiment
-from vtlab.planning import curve_to_load
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.remarks import remarks
-from vtlab.report.words import curve_sentences
-from vtlab.runs.create import (
-    CallFolder,
-    folder_name,
-    prepare_runs,
-    refuse_unanswerable,
-    store_runs,
-)
+from vtlab.runs.create import discarded, folder_name, prepare_runs, refuse_unanswerable, store_runs
 from vtlab.runs.found_requests import with_found_requests
-from vtlab.runs.load_curve import measure_curve
-from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
 from vtlab.services.resolve import complete, resolve_service
 
@@ -35,7 +21,7 @@ def begin_runs(planned: Sequence[PlannedRun], options: Options, progress: Progre
     """Creates the results directory of a call's runs; returns it.
 
     Where they are measured here, completes them by their jars. Where the options say so, finds the requests of a
-    service that has none. Where no load is named, searches it.
+    service that has none. Where no load is named, the first attempt at a block searches it.
     """
     if options.within is not None:
         progress.schedule.set_budget(options.within * len(planned))
@@ -46,15 +32,11 @@ def begin_runs(planned: Sequence[PlannedRun], options: Options, progress: Progre
     # The blocks are measured in the same cluster, whatever context is the current one by then.
     options = replace(options, cluster=options.cluster and options.cluster.with_context())
     folder = options.root / folder_name("+".join(dict.fromkeys(run.experiment.name for run in planned)))
-    with _nothing_kept(folder):
+    try:
         prepared = prepare_runs(planned, options)
-        curve = None
-        if planned[0].experiment.is_searched:
-            (run,) = planned
-            site = TargetSite.of_search(folder, prepared[0].cluster_ref, options, run.experiment.java_home)
-            curve = _search(run.experiment, site, progress)
-            planned = [replace(run, experiment=curve_to_load.with_load(run.experiment, curve))]
-        store_runs(planned, prepared, _in_time_left(options, planned, progress), CallFolder(folder, curve))
+        store_runs(planned, prepared, _in_time_left(options, planned, progress), folder)
+    except Interrupted as error:
+        raise discarded(folder, error) from None
     return folder
 
 
@@ -98,23 +80,3 @@ def _in_time_left(options: Options, planned: Sequence[PlannedRun], progress: Pro
     if options.within is None:
         return options
     return replace(options, within=progress.schedule.budget_left() / len(planned))
-
-
-def _search(experiment: Experiment, site: TargetSite, progress: Progress) -> Curve:
-    """Measures the curve by which the load of a run is chosen, and says what it shows."""
-    curve = measure_curve(experiment, site, progress)
-    for line in curve_sentences.lines(curve, experiment.variants):
-        progress.console.print(line, highlight=False, soft_wrap=True)
-    return curve
-
-
-@contextmanager
-def _nothing_kept(folder: Path) -> Iterator[None]:
-    """Removes the folder of a call that is interrupted before its blocks: it is no run, and could not be resumed."""
-    try:
-        yield
-    except Interrupted as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise Interrupted(
-            f"{error.message} before the blocks; nothing was kept", "give the same command again"
-        ) from None

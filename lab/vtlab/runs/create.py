@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,9 @@ from pathlib import Path
 from vtlab.analysis import asserts
 from vtlab.analysis.criteria.criterion import count_claims
 from vtlab.analysis.statistics import stopping_rule
-from vtlab.errors import BadInput
+from vtlab.errors import BadInput, Interrupted
 from vtlab.host import operating_system, tools
 from vtlab.model import publication
-from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest, RunFacts, SequentialRule
 from vtlab.model.publication import Publication
@@ -39,8 +39,6 @@ class _Call:
     started: datetime
     seed: int
     publications: Mapping[str, Publication]
-    #: What the load was chosen by; None where the experiment has its own.
-    curve: Curve | None
 
     def run_id(self, name: str) -> str:
         """Names a run by when the call began."""
@@ -56,15 +54,6 @@ class Prepared:
     cluster_ref: ReleaseRef | None
 
 
-@dataclass(frozen=True)
-class CallFolder:
-    """The folder of a call, and the curve by which the load of its run was chosen."""
-
-    path: Path
-    #: None where the experiment has its own load.
-    curve: Curve | None = None
-
-
 def create_runs(planned: Sequence[planned_runs.PlannedRun], options: Options, label: str) -> Path:
     """Creates the folder of a call, named by ``label``, with one results directory per run; returns it."""
     for run in planned:
@@ -74,7 +63,7 @@ def create_runs(planned: Sequence[planned_runs.PlannedRun], options: Options, la
         operating_system.refuse_other_than_linux()
     prepared = prepare_runs(planned, options)
     folder = options.root / folder_name(label)
-    store_runs(planned, prepared, options, CallFolder(folder))
+    store_runs(planned, prepared, options, folder)
     return folder
 
 
@@ -95,12 +84,12 @@ def prepare_runs(planned: Sequence[planned_runs.PlannedRun], options: Options) -
 
 
 def store_runs(
-    planned: Sequence[planned_runs.PlannedRun], prepared: Sequence[Prepared], options: Options, folder: CallFolder
+    planned: Sequence[planned_runs.PlannedRun], prepared: Sequence[Prepared], options: Options, folder: Path
 ) -> None:
     """Creates a results directory per run in the folder of their call. That of a single run is the folder itself."""
-    call = _call(options, folder.curve)
+    call = _call(options)
     for run, run_prepared in zip(planned, prepared, strict=True):
-        run_folder = folder.path if len(planned) == 1 else folder.path / run.name
+        run_folder = folder if len(planned) == 1 else folder / run.name
         store.create(run_folder, _manifest(run, run_prepared, call))
 
 
@@ -117,9 +106,16 @@ def prepare(experiment: Experiment, options: Options) -> Prepared:
     return Prepared(facts.collect(experiment, cluster_ref, not options.no_cpu_limit), cluster_ref)
 
 
-def _call(options: Options, curve: Curve | None) -> _Call:
+def discarded(folder: Path, error: Interrupted) -> Interrupted:
+    """Removes the folder of a call that is interrupted before anything is measured that could be kept; returns the
+    error that says so."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return Interrupted(f"{error.message} before the blocks; nothing was kept", "give the same command again")
+
+
+def _call(options: Options) -> _Call:
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
-    return _Call(options, datetime.now(UTC), seed, publication.load(), curve)
+    return _Call(options, datetime.now(UTC), seed, publication.load())
 
 
 def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef | None:
@@ -170,7 +166,6 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
         prometheus_port=options.prometheus_port,
         machine=run_facts.machine,
         inspection=run_facts.inspection,
-        curve=call.curve,
     )
 
 

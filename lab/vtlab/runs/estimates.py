@@ -29,8 +29,12 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
 
 
 def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:
-    """Estimates the length of each block that the run in ``folder`` lacks, in all or up to its next look."""
-    seconds, blocks_left = block_seconds(folder / normalised.PLAN, run.experiment), run_status.blocks_left(run)
+    """Estimates the length of each block that the run in ``folder`` lacks, in all or up to its next look. Before its
+    load is known none is."""
+    blocks_left = run_status.blocks_left(run)
+    if run.experiment.is_searched:
+        return [None] * blocks_left
+    seconds = block_seconds(folder / normalised.PLAN, run.experiment)
     if seconds is None or not blocks_left:
         return [seconds] * blocks_left
     seconds += window_overrun_seconds(run) or 0.0

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vtlab.analysis import asserts, run_status
+from vtlab.analysis import asserts, run_status, time_plan
+from vtlab.analysis.time_plan import TimePlan
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt, AttemptPlan
-from vtlab.measuring.progress import BlockOutcome, Progress
+from vtlab.measuring.progress import BlockOutcome, Progress, time_of_day
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest, TypicalPlan
-from vtlab.model.records import Block
+from vtlab.model.records import Block, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
-from vtlab.planning import percentiles, trial_order
-from vtlab.report.words import block_counts, so_far
+from vtlab.planning import curve_to_load, longer_windows, percentiles, trial_order
+from vtlab.report.words import block_counts, curve_sentences, so_far
 from vtlab.runs import facts, store
-from vtlab.runs.create import train_sample
+from vtlab.runs.create import discarded, train_sample
 from vtlab.runs.estimates import run_time
-from vtlab.runs.options import Options
 from vtlab.runs.publish import publish_verdicts
 from vtlab.runs.report import report_runs
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
@@ -45,14 +47,8 @@ def measure_and_report(folder: Path, root: Path, progress: Progress) -> list[Ana
         progress.console.print(f"ended a process that an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
         _refuse_other_parts(run)
-    try:
+    with _resumable(folder):
         invalid = _measure_runs(runs, root, progress)
-    except Interrupted as error:
-        message = f"{error.message}; every finished block is kept in {folder}"
-        raise Interrupted(message, f"vtlab resume {folder}") from None
-    except LabError as error:
-        error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
-        raise
     # The report is made of what is stored, as ``vtlab report`` makes it.
     progress.show("analysing")
     analyses = report_runs(folder, progress.console)
@@ -65,6 +61,33 @@ def measure_and_report(folder: Path, root: Path, progress: Progress) -> list[Ana
     return analyses
 
 
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Says how a run goes on that an error or an interruption ends. It is no run before its load is known."""
+    try:
+        yield
+    except Interrupted as error:
+        if _lacks_load(folder):
+            raise discarded(folder, error) from None
+        message = f"{error.message}; every finished block is kept in {folder}"
+        raise Interrupted(message, f"vtlab resume {folder}") from None
+    except LabError as error:
+        if _lacks_load(folder):
+            store.forget_run(folder)
+            error.fix = f"{error.fix}; logs are in {folder / 'logs'}"
+        elif error.fix:
+            error.fix = f"{error.fix}; then resume with: vtlab resume {folder}"
+        else:
+            error.fix = f"vtlab resume {folder}"
+        raise
+
+
+def _lacks_load(folder: Path) -> bool:
+    """Tells whether the load of the run in the folder is still to be searched. Of a call with several runs all have a
+    load."""
+    return any(run.experiment.is_searched for run in store.read_runs(folder).values())
+
+
 def measure_run(
     folder: Path, run: Run, target: Target, progress: Progress, wait: Callable[[float], None] = time.sleep
 ) -> None:
@@ -74,7 +97,7 @@ def measure_run(
 
 @dataclass(frozen=True)
 class TargetSite:
-    """Arguments with which the target of a run, or of a search for a load, is opened."""
+    """Arguments with which the target of a run is opened."""
 
     folder: Path
     root: Path
@@ -85,14 +108,6 @@ class TargetSite:
     prometheus_port: int | None = None
     #: A JDK's directory; None is that of this machine.
     java_home: str | None = None
-
-    @classmethod
-    def of_search(
-        cls, folder: Path, cluster_ref: ReleaseRef | None, options: Options, java_home: str | None
-    ) -> TargetSite:
-        """Describes the target of a search, whose samples are not those of the run in the same folder."""
-        run_id = f"{folder.name}_search" if cluster_ref else folder.name
-        return cls(folder, options.root, run_id, cluster_ref, not options.no_cpu_limit, java_home=java_home)
 
 
 def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContextManager[Target]:
@@ -156,6 +171,8 @@ class _Measurement:
         self._rejected = [(block, reasons) for block, reasons in judged if reasons]
         manifest = run.manifest
         self._planned = "" if manifest.rule else f" of {manifest.blocks}"
+        #: Blocks that fit into the time of the run, as it was said last; None before.
+        self._fitting: int | None = None
 
     def measure(self) -> None:
         """Measures until the run has ended. InvalidRun when too many blocks are rejected."""
@@ -171,7 +188,7 @@ class _Measurement:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
             is_accepted = self._accepts(block)
-            self._refuse_certain(block)
+            self._lengthen_or_refuse(block)
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
@@ -192,6 +209,19 @@ class _Measurement:
         if changed != manifest:
             store.replace_manifest(self._folder, changed)
             self.run = replace(self.run, manifest=changed, experiment=changed.experiment)
+
+    def _keep_load(self, curve: Curve, trials: Sequence[Trial]) -> Experiment:
+        """Fixes for the run the load that its first attempt searched. Ctrl-C must not cost a search."""
+        experiment = curve_to_load.with_load(self.run.experiment, curve)
+        changed = self.run.manifest.model_copy(update={"curve": curve, "experiment": experiment})
+        with processes.uninterrupted():
+            lines = "".join(trial.model_dump_json() + "\n" for trial in trials)
+            store.write_atomic(self._folder / store.SEARCH, lines)
+            store.replace_manifest(self._folder, changed)
+        self.run = replace(self.run, manifest=changed, experiment=experiment)
+        for line in curve_sentences.lines(curve, experiment.variants):
+            self._progress.console.print(line, highlight=False, soft_wrap=True)
+        return experiment
 
     def _attempt(self) -> tuple[Block, BlockSeries, TypicalPlan | None]:
         """Measures one attempt at the next block; returns it, its samples for the charts and the run's typical load."""
@@ -216,7 +246,7 @@ class _Measurement:
             curve=manifest.curve,
         )
         began = time.monotonic()
-        attempt = Attempt(plan, self._progress, title, self._wait)
+        attempt = Attempt(plan, self._progress, title, self._wait, self._keep_load)
         block, samples = attempt.measure(self._target)
         block.seconds = round(time.monotonic() - began, 3)
         return block, samples, attempt.typical
@@ -241,12 +271,19 @@ class _Measurement:
         claims = run_status.claims_so_far(self.run, self._accepted)
         self._progress.show_ratio(*so_far.criterion_and_ratio(claims))
 
-    def _refuse_certain(self, block: Block) -> None:
-        """Raises InvalidRun where another attempt at the block must end alike."""
-        if reasons := checks.certain_reasons(block, self.run.experiment):
-            raise InvalidRun(
-                f"{self.run.name}: no attempt can count: {'; '.join(reasons)}", "change the experiment and run it again"
-            )
+    def _lengthen_or_refuse(self, block: Block) -> None:
+        """Lengthens the windows after a first attempt in one of whose windows no answer came. Raises InvalidRun where
+        another attempt at the block must end alike."""
+        longer = None if self._accepted else longer_windows.for_late_answers(self.run.experiment, block)
+        if longer is None:
+            if reasons := checks.certain_reasons(block, self.run.experiment):
+                message = f"{self.run.name}: no attempt can count: {'; '.join(reasons)}"
+                raise InvalidRun(message, "change the experiment and run it again")
+            return
+        self._say(f"answers take longer than a window: from now on a warm-up cycle lasts {longer.windows.warmup_load}")
+        manifest = self.run.manifest.model_copy(update={"experiment": longer})
+        store.replace_manifest(self._folder, manifest)
+        self.run = replace(self.run, manifest=manifest, experiment=longer)
 
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:
@@ -258,12 +295,20 @@ class _Measurement:
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
-        blocks_left, reached = run_status.blocks_left(self.run), run_status.run_end(self.run)
+        status = run_status.status_of(self.run)
+        blocks_left, reached = run_status.blocks_left(self.run, status), status.end
         self._progress.schedule.expect(blocks_left)
         if reached and (reached.ended or blocks_left > expected):
             self._say(block_counts.after_look(reached))
         elif not blocks_left and expected:
             self._say(f"no further blocks: a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}")
+        self._say_what_fits(time_plan.plan(self.run, status))
+
+    def _say_what_fits(self, plan: TimePlan | None) -> None:
+        """Says what fits into the time of the run, where that is another number of blocks than it was before."""
+        if plan and plan.blocks != self._fitting:
+            self._fitting = plan.blocks
+            self._say(block_counts.in_time(plan, time_of_day(plan.seconds)))
 
     def _say(self, text: str) -> None:
         self._progress.say(self._progress.title(self.run.name, text))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab.analysis.verdict import split_by_comparison
+from vtlab.analysis.verdict import split_by_pair
 from vtlab.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, LabError
 from vtlab.host import operating_system, process_ledger, tools
@@ -29,8 +29,8 @@ from vtlab.targets.local.target import KEPT
 
 
 def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], console: Console) -> None:
-    """Writes the verdicts to the Prometheus of each run, for the dashboards, and says where they show it. Only now: the
-    runs of a call are judged together. What cannot be written is a note: the verdict is in the report."""
+    """Writes the verdicts to the Prometheus of each run, for the dashboards, and says where they show it. What
+    cannot be written is a note: the verdict is in the report."""
     for run_folder, analysis in zip(run_folders, analyses, strict=True):
         if not has_verdict(analysis.verdict):
             continue
@@ -51,7 +51,7 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
 
 def words_of(analysis: Analysis) -> Words:
     """Writes the words of the report that dashboards show."""
-    pairs = split_by_comparison(analysis)
+    pairs = split_by_pair(analysis)
     headlines = {pair.verdict.decisions[0].of: verdict_lines(pair).verdict for pair in pairs}
     return Words(headlines, [_labels(row) for pair in pairs for row in rows(pair)])
 

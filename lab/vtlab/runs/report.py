@@ -17,7 +17,7 @@ from vtlab.runs import store
 
 
 def analyse_runs(folder: Path) -> list[Analysis]:
-    """Judges the runs in ``folder`` together."""
+    """Judges the runs in ``folder``."""
     return verdict.analyse_all(list(store.read_runs(folder).values()))
 
 
@@ -38,7 +38,7 @@ def report_runs(folder: Path, console: Console) -> list[Analysis]:
 
 def write_files(folder: Path, analyses: Sequence[Analysis]) -> None:
     """Writes ``report.html``, ``report.md`` and ``junit.xml``; the same analyses give the same bytes."""
-    compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
+    compared = [pair for analysis in analyses for pair in verdict.split_by_pair(analysis)]
     for name, render in (("report.html", html.render), ("report.md", markdown.render)):
         store.write_atomic(folder / name, render(compared))
     store.write_atomic(folder / "junit.xml", junit.render(analyses))
@@ -58,8 +58,11 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
 
 
 def describe_noise(analysis: Analysis) -> str:
-    """Describes an A/A run: by how much blocks differ when the variants do not."""
-    spread = paired.spread(analysis.verdict.comparisons[0].log_ratios)
+    """Describes an A/A run: by how much blocks differ in its first criterion when the variants do not."""
+    first, *_ = analysis.verdict.outcomes
+    spread = paired.spread(first.log_ratios)
     if spread.sd is None or spread.low is None or spread.high is None:
-        return "per-block SD: at least two blocks are needed"
-    return f"per-block SD: {spread.sd:.2%}, 95 % interval {spread.low:.2%} to {spread.high:.2%}, n = {spread.n}"
+        reason = first.reason if len(analysis.accepted) > 1 else None
+        return f"no per-block SD of {first.key}: {reason or 'at least two blocks are needed'}"
+    interval = f"95 % interval {spread.low:.2%} to {spread.high:.2%}"
+    return f"per-block SD of {first.key}: {spread.sd:.2%}, {interval}, n = {spread.n}"

@@ -2,6 +2,7 @@
 
     manifest.json    before the first block, and by the first attempts that show what the run keeps from then on
     trials.jsonl     a line per block attempt
+    search.jsonl     a line per trial of the search for the load, where vtlab chose it
     series.json.gz   a gzip member per block attempt, with one JSON line: {"block", "attempt", "samples"}
     verdict.json     from the rest, the same bytes each time
 
@@ -34,7 +35,7 @@ from vtlab.model.verdict import Verdict
 
 #: Beside them lies ``normalised.PLAN``, the experiment as k6 reads it.
 MANIFEST, EXPERIMENT, TRIALS = "manifest.json", "experiment.json", "trials.jsonl"
-SERIES, VERDICT = "series.json.gz", "verdict.json"
+SEARCH, SERIES, VERDICT = "search.jsonl", "series.json.gz", "verdict.json"
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -59,12 +60,9 @@ def replace_manifest(folder: Path, manifest: Manifest) -> None:
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
 
 
-def create_unmeasured(folder: Path, planned: Experiment) -> None:
-    """Creates a folder with an experiment and what k6 reads of it, no run yet. PrerequisiteMissing where it cannot be
-    written."""
-    with _storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_experiment(folder, planned)
+def forget_run(folder: Path) -> None:
+    """Removes the manifest of a run of which nothing was measured: its folder keeps logs, and is no run."""
+    (folder / MANIFEST).unlink(missing_ok=True)
 
 
 def write_experiment(folder: Path, planned: Experiment) -> None:

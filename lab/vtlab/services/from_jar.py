@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,21 @@ from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.host.tools import Java
 from vtlab.model.inspection import Inspection
-from vtlab.model.service import OWN_DATABASE, Meters, Need, Service
+from vtlab.model.service import OWN_DATABASE, Meters, Need, Service, database_among
 from vtlab.services import inspection
 
 #: Answers without a database that is down, too; and where there is none of it, the server has started as well.
 _HEALTH = "/health/liveness"
 #: Before Spring Boot 4 it is there on Kubernetes only, unless this is set.
 _HAS_HEALTH = {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
-#: The scheme of a JDBC driver's addresses, by its library.
-_SCHEMES = {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:mysql:"}
+#: By database, the scheme of a JDBC driver's addresses by its library.
+_SCHEMES: Mapping[Need, Mapping[str, str]] = {
+    "database": {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:mysql:"},
+    "postgres": {"postgresql": "jdbc:postgresql:"},
+}
+#: Its name, and the option that starts it.
+_TITLES: Mapping[Need, str] = {"database": "MariaDB", "postgres": "PostgreSQL"}
+_OPTIONS: Mapping[Need, str] = {"database": "--database mariadb", "postgres": "--database postgres"}
 _ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 
 
@@ -50,8 +56,9 @@ def completed(service: Service, needs: Sequence[Need], java: Java | None) -> Ser
     found["jvm_flags"] = [*service.jvm_flags, *out_of_memory_flags(service.jvm_flags)]
     if inspected.actuator and found.keys() & {"readiness", "liveness"}:
         found["settings"] = {**_HAS_HEALTH, **service.settings}
-    if "database" in needs and "database" not in service.companions:
-        found["companions"] = {**service.companions, "database": database_environment(jar)}
+    need = database_among(needs)
+    if need and need not in service.companions:
+        found["companions"] = {**service.companions, need: database_environment(jar, need)}
     return service.model_copy(update=found)
 
 
@@ -83,15 +90,18 @@ def path_setting(inspected: Inspection, name: str, default: str) -> str:
     return (value if value.startswith("/") else default).rstrip("/")
 
 
-def database_environment(jar: Path) -> dict[str, str]:
+def database_environment(jar: Path, need: Need) -> dict[str, str]:
     """Returns the environment that points a service to the database of its variant. BadInput without a driver for
     it."""
     libraries = {library.artifact for library in inspection.inspect(jar).libraries}
-    scheme = next((scheme for library, scheme in _SCHEMES.items() if library in libraries), None)
+    scheme = next((scheme for library, scheme in _SCHEMES[need].items() if library in libraries), None)
     if scheme is None:
+        other = next((known for known in _SCHEMES if libraries & _SCHEMES[known].keys()), None)
         raise BadInput(
-            f"{jar} has no driver for MariaDB: neither {' nor '.join(_SCHEMES)}",
-            "start its own database: service: {started_before: {command: docker compose up db, port: 5432}}",
+            f"{jar} has no driver for {_TITLES[need]}: no {' and no '.join(_SCHEMES[need])} among its libraries",
+            f"its driver is for {_TITLES[other]}: {_OPTIONS[other]}"
+            if other
+            else "start its own database: service: {started_before: {command: docker compose up db, port: 5432}}",
         )
     return {
         "SPRING_DATASOURCE_URL": f"{scheme}{OWN_DATABASE}",

@@ -11,7 +11,7 @@ from pathlib import Path
 from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives
-from vtlab.host.tools import SETUP, Java, Tool, clean_environment, in_checkout
+from vtlab.host.tools import SETUP, Java, Tool, clean_environment
 from vtlab.model.experiment import SAMPLE
 from vtlab.model.service import Service
 
@@ -55,7 +55,9 @@ def find() -> Tool:
     """Finds the sample's extracted jar and its version; PrerequisiteMissing where it is not built."""
     jar = shipped.ROOT / JAR
     if not jar.is_file():
-        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", in_checkout(SETUP) or _ELSEWHERE)
+        if not shipped.IS_CHECKOUT:
+            raise PrerequisiteMissing("the wheel does not contain the sample application", _ELSEWHERE)
+        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", SETUP)
     pom = shipped.ROOT / "app" / "pom.xml"
     text = pom.read_text(encoding="utf-8", errors="replace") if pom.is_file() else ""
     version = re.search(

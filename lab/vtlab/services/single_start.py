@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
@@ -27,8 +27,11 @@ def started(experiment: Experiment, root: Path, otherwise: str = "") -> Iterator
     name, java = experiment.variants[0], tools.find_java(experiment.java_home)
     # A database may have to be fetched first.
     companion_services.versions(experiment.needs)
-    with tempfile.TemporaryDirectory() as folder, process_ledger.open_exclusive(root) as ledger:
-        companions = CompanionServices(Path(folder), java, ledger)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        process_ledger.open_exclusive(root) as ledger,
+        closing(CompanionServices(Path(folder), java, ledger)) as companions,
+    ):
         launch = process.Launch(
             service,
             experiment,

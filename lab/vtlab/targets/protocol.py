@@ -53,6 +53,9 @@ class StartedBlock(Protocol):
     def end_warm_up(self) -> None:
         """Resets the priority of the JIT compilers, which may have gone first in the warm-up."""
 
+    def set_load(self, experiment: Experiment) -> None:
+        """Takes over the load that a search chose, and the windows for it: calls of k6 from now on have these."""
+
     def load(self, call: LoadCall) -> K6Document:
         """Runs the phases of one call of k6, or of one call for each variant at the same time (``loads_at_once``)."""
 

@@ -134,6 +134,10 @@ class RecordedBlock:
         """Records that the warm-up is over."""
         self.journal.events.append("end of the warm-up")
 
+    def set_load(self, experiment: Experiment) -> None:
+        """Records the users that a search chose."""
+        self.journal.events.append(f"{experiment.load.users} users chosen")
+
     def load(self, call: LoadCall) -> K6Document:
         """Replays the recorded phases of a call, or raises the fault that is planned for it."""
         if call.is_at_once and call.trial_order:

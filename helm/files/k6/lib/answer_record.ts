@@ -96,7 +96,7 @@ export function makeDetails(phase: Phase, { kinds, shares, isScript }: Sent, sum
   return {
     ...(isAloneWithKinds ? { kinds: kinds.map((name, kind) => reader.alone(name, shares[kind] as number, kind)) } : {}),
     ...(phase.parts ? { answers: reader.answers(kinds, isScript, phase.parts) } : {}),
-    ...(phase.probe ? { probe: reader.probe() } : {}),
+    ...(phase.probe && phase.kind !== 'warmup' ? { probe: reader.probe() } : {}),
   };
 }
 

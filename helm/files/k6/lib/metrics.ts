@@ -129,7 +129,7 @@ function ofKinds(kinds: string[]): string[] {
 }
 
 function probed(phase: Phase): Record<string, string[]> {
-  if (!phase.probe) return {};
+  if (!phase.probe || phase.kind === 'warmup') return {};
   const counters = [probeSent, probeSkipped, probeHealthy, probeUnanswered, probeSlow];
   return {
     ...Object.fromEntries([probe, probeSlot].map((metric) => [part(metric, phase), ['max>=0']])),

@@ -35,7 +35,8 @@ class Probes {
 
   /** Sends one at each slot of the window, and as often before it. Returns when all are answered, or given up. */
   async send(): Promise<void> {
-    const { start, end } = this.phase;
+    const { start } = this.phase;
+    const end = this.target.until;
     const sent: Promise<void>[] = [];
     for (let slot = -Math.floor(start / PROBE_INTERVAL); ; slot++) {
       const due = start + slot * PROBE_INTERVAL;
@@ -44,24 +45,30 @@ class Probes {
       // sleep() would hold the answers to the others.
       if (left > 0) await new Promise<void>((resolve) => setTimeout(() => resolve(), left));
       if (this.unanswered < MOST_UNANSWERED_PROBES) sent.push(this.ask(slot));
-      else if (slot >= 0) metrics.probeSkipped.add(1, this.tags);
+      else if (this.counts(slot)) metrics.probeSkipped.add(1, this.tags);
     }
     await Promise.all(sent);
   }
 
   private async ask(slot: number): Promise<void> {
     const from = now();
-    const left = this.begin + this.phase.end - from;
-    const patience = this.phase.waitForAnswers ? PROBE_TIMEOUT : Math.min(PROBE_TIMEOUT, Math.max(1, Math.ceil(left)));
+    const left = this.begin + this.target.until - from;
+    const isPatient = this.phase.waitForAnswers && this.phase.kind !== 'warmup';
+    const patience = isPatient ? PROBE_TIMEOUT : Math.min(PROBE_TIMEOUT, Math.max(1, Math.ceil(left)));
     this.unanswered++;
     const answer = await this.answer(patience);
     this.unanswered--;
-    if (slot < 0) return;
+    if (!this.counts(slot)) return;
     const waited = now() - from;
     if (answer) this.record(slot, answer.took, answer.status);
     // An early end of the wait tells only of those who had waited for long.
     else if (patience === PROBE_TIMEOUT || waited < patience) this.record(slot, PROBE_TIMEOUT, 0);
     else if (waited > SLOW_PROBE) this.record(slot, waited, 0);
+  }
+
+  /** Tells whether the answer of a slot is recorded: none before the window, nor in the warm-up. */
+  private counts(slot: number): boolean {
+    return slot >= 0 && this.phase.kind !== 'warmup';
   }
 
   /** Returns undefined where there is no answer. */

@@ -5,7 +5,7 @@ import http from 'k6/http';
 import { at, parsed, shape, unmet } from './answers.ts';
 import { encodeForm } from './codes.ts';
 import type { Experiment, Request } from './experiment.ts';
-import { kindsOf, sharesOf } from './kinds.ts';
+import { kindsOf, namesOf, sharesOf } from './kinds.ts';
 import { Choices, Rows } from './mix.ts';
 import type { Phase } from './phase.ts';
 import type { Answer, Findings } from './preflight.ts';
@@ -92,7 +92,7 @@ export class RequestUsers implements Users {
     this.rows = this.shared('rows', (content) => content.rows);
     const [rest] = this.shared('private', (content) => [{ ...content, rows: [] }]);
     this.secrets = rest ?? NOTHING;
-    const kinds = kindsOf(workload.requests.map(({ method, path }) => `${method} ${path}`));
+    const kinds = kindsOf(namesOf(workload.requests));
     this.kinds = kinds.names;
     this.requests = workload.requests.map((request, i) => ({
       request,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vtlab.analysis import comparable
 from vtlab.analysis.criteria import decisions, outcomes, probes, reasons
 from vtlab.analysis.criteria.criterion import loads_of
 from vtlab.analysis.criteria.judged import Judged, Pair
@@ -34,17 +33,20 @@ def judge(judged: Judged, results: Mapping[str, VariantResult]) -> Conclusions:
 
 
 def _bounded_by_load(outcome: Outcome, variants: Mapping[str, VariantResult]) -> Outcome:
-    """Marks ``capacity`` as a lower bound where the load alone limits the better variant, and judges it the same where
-    the load alone limits both: neither was shown to serve less, unless the interval lies beyond the margin."""
+    """Marks ``capacity`` as a lower bound where the load alone limits the better variant, and what limits the other has
+    a bound: with more users the first serves more, and the other does not. Without such a bound, as of requests that
+    wait for a carrier while the CPU is idle, more users may bring both closer. Judges it the same where the load alone
+    limits both: neither was shown to serve less, unless the interval lies beyond the margin."""
     ratio = outcome.ratio
     if outcome.key.criterion != "capacity" or ratio is None or outcome.judgement in (None, "fails"):
         return outcome
-    keep_up = {name: comparable.keeps_up(variants[name]) for name in (outcome.of, outcome.over)}
+    keep_up = {name: variants[name].keeps_up for name in (outcome.of, outcome.over)}
     if all(keep_up.values()):
         changes = {"judgement": "same", "reason": LOAD_ALONE} if outcome.judgement == "undecided" else {}
         return outcome.model_copy(update={"is_lower_bound": True, **changes})
-    better = outcome.of if ratio > 1 else outcome.over
-    return outcome.model_copy(update={"is_lower_bound": outcome.judgement != "same" and keep_up[better]})
+    better, other = (outcome.of, outcome.over) if ratio > 1 else (outcome.over, outcome.of)
+    is_bound = keep_up[better] and variants[other].bottleneck.bound is not None
+    return outcome.model_copy(update={"is_lower_bound": outcome.judgement != "same" and is_bound})
 
 
 def _with_typical(judged: Judged, result: VariantResult, variant: str) -> VariantResult:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vtlab.analysis.laws.phases import cpu_per_ok
-from vtlab.analysis.metrics import percentile
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest, Percentile
-from vtlab.model.outcome import Key, LoadName
+from vtlab.model.outcome import Better, Key, LoadName
 from vtlab.model.records import Block, Latency, Trial, typical_trials
 
 MIB = 1024 * 1024
@@ -25,7 +24,7 @@ class Criterion:
     """A criterion of a run at one load."""
 
     key: Key
-    better: Literal["higher", "lower"]
+    better: Better
     value: BlockValue
     #: Share, and amount in the unit of the value where that is more, that a difference may have without mattering.
     share: float
@@ -43,7 +42,7 @@ def criteria_of(experiment: Experiment, manifest: Manifest) -> list[Criterion]:
     """Lists the criteria that a run judges, in the order of reports; none at a load that it lacks. The probe is judged
     otherwise (``probes``)."""
     loads = loads_of(experiment)
-    listed = [_CAPACITY] if "full" in loads else []
+    listed = [CAPACITY] if "full" in loads else []
     for load in reversed(loads):
         listed += _latencies(load, manifest.percentiles.get(load))
     return [*listed, *([_CPU] if "typical" in loads else []), _MEMORY]
@@ -101,8 +100,7 @@ def _percentile(key: Key, name: str | None) -> BlockValue:
 
     def value(block: Block, experiment: Experiment, variant: str) -> float | None:
         trials = [t for t in windows(block, experiment, key) if t.variant == variant]
-        read = percentile(name) if name else None
-        return _mean([read(t.model_copy(update={"latency": user_latency(t)})) for t in trials]) if read else None
+        return _mean([getattr(user_latency(t), name) for t in trials]) if name else None
 
     return value
 
@@ -126,6 +124,6 @@ def _resident(block: Block, _: Experiment, variant: str) -> float | None:
     return max((p for p in peaks if p is not None), default=None)
 
 
-_CAPACITY = Criterion(Key(criterion="capacity", load="full"), "higher", _throughput, share=0.05, is_claim=True)
+CAPACITY = Criterion(Key(criterion="capacity", load="full"), "higher", _throughput, share=0.05, is_claim=True)
 _CPU = Criterion(Key(criterion="cpu", load="typical"), "lower", _cpu, share=0.05)
 _MEMORY = Criterion(Key(criterion="memory"), "lower", _resident, share=0.10, amount=8 * MIB)

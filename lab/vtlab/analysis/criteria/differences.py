@@ -25,6 +25,8 @@ CONFIDENCE, LEAST = 0.999, 0.01
 MOST_TOLD = 3
 #: Classes of lengths (``Forms``).
 CLASSES_PER_DECADE = 10
+#: Characters by which JSON of one shape may differ: the names of threads in it do.
+SMALL_DIFFERENCE = 64
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,14 @@ def _by_shape(rows: _Rows) -> Iterator[tuple[str, _Shares]]:
 
 
 def _by_length(rows: _Rows) -> Iterator[tuple[str, _Shares]]:
-    """Yields the lengths from which on the shares differ. Answers of one class less are no shorter: the name of a
-    thread in an answer, or a number with another digit, makes no other answer."""
+    """Yields the lengths from which on the shares differ. Answers of one class less are no shorter, nor is JSON of one
+    shape by a few characters: the name of a thread in an answer, or a number with another digit, makes no other
+    answer."""
     lengths = sorted({row[1] for row in _flat(rows)})
+    about = SMALL_DIFFERENCE if all(row[2] for row in _flat(rows)) else 0
     for length in lengths:
         as_long = {other for other in lengths if other >= length}
-        about_as_long = {other for other in lengths if _class(other) >= _class(length) - 1}
+        about_as_long = {other for other in lengths if _class(other) >= _class(length) - 1 or other >= length - about}
         over, of = (_share(variant_rows, 1, as_long) for variant_rows in rows)
         about_over, about_of = (_share(variant_rows, 1, about_as_long) for variant_rows in rows)
         if about_over.is_below(of) or about_of.is_below(over):

@@ -9,17 +9,19 @@ import numpy as np
 
 from vtlab.analysis.criteria.criterion import Criterion, windows
 from vtlab.analysis.criteria.judged import Pair
-from vtlab.analysis.metrics import MICROSECOND, PAGE
 from vtlab.analysis.statistics import paired, percentiles
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Answers, Block, Trial
+
+#: What a figure is counted in: seconds of a recorded time, bytes of a page of memory.
+MICROSECOND, PAGE = 1e-6, 4096
 
 
 def floor(experiment: Experiment, criterion: Criterion, blocks: Sequence[Block], pair: Pair) -> float:
     """Computes the least standard deviation of these blocks' log ratios."""
     match criterion.key.criterion:
         case "capacity":
-            found = [_of_counts(block, pair) for block in blocks]
+            return counting_floor(blocks, *pair.names)
         case "median" | "tail":
             found = [_of_percentiles(block, experiment, criterion, pair) for block in blocks]
         case "cpu":
@@ -29,8 +31,11 @@ def floor(experiment: Experiment, criterion: Criterion, blocks: Sequence[Block],
     return float(paired.floor(np.asarray(found)))
 
 
-def _of_counts(block: Block, pair: Pair) -> float:
-    return float(paired.resolution(*([t.ok for t in block.trials if t.variant == name] for name in pair.names)))
+def counting_floor(blocks: Sequence[Block], *variants: str) -> float:
+    """Computes the least standard deviation of the logs of these blocks' throughputs, or of their ratios: what counting
+    whole answers allows."""
+    found = [paired.resolution(*([t.ok for t in b.trials if t.variant == name] for name in variants)) for b in blocks]
+    return float(paired.floor(np.asarray(found)))
 
 
 def _of_cpu(block: Block, experiment: Experiment, criterion: Criterion, pair: Pair) -> float:

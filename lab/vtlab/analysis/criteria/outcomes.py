@@ -14,7 +14,7 @@ from vtlab.analysis.criteria.criterion import Criterion, criteria_of
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.criteria.reasons import Reason
 from vtlab.analysis.statistics import moderated, paired
-from vtlab.model.outcome import Judgement, Outcome
+from vtlab.model.outcome import Better, Judgement, Outcome
 
 
 def all_outcomes(judged: Judged) -> list[Outcome]:
@@ -39,7 +39,7 @@ def claims(judged: Judged) -> list[Outcome]:
 def _outcome(judged: Judged, criterion: Criterion, pair: Pair) -> Outcome:
     blocks = pair.sound_blocks(judged)
     base_values, values = ([criterion.value(b, judged.experiment, v) for b in blocks] for v in pair.names)
-    base_value, value = _mean(base_values), _mean(values)
+    base_value, value = _geometric_mean(base_values), _geometric_mean(values)
     plain = Outcome(
         key=criterion.key,
         of=pair.of,
@@ -67,11 +67,11 @@ def _by(reason: Reason) -> dict[str, object]:
 def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: list[float], floor: float) -> Outcome:
     level = judged.levels.claim if criterion.is_claim else judged.levels.beside
     found = moderated.interval(logs, priors.prior(criterion.key), floor, level)
-    low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
+    low, high = (None if end is None else paired.exp(end) for end in (found.low, found.high))
     is_single = len(logs) < 2
     outcome = plain.model_copy(
         update={
-            "judgement": None if is_single else judgement(low, high, plain),
+            "judgement": None if is_single else judgement(low, high, plain.margin, plain.better),
             "reason": reasons.ONE_BLOCK if is_single else None,
             "ratio": math.exp(found.mean),
             "low": low,
@@ -88,19 +88,19 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
     return outcome.model_copy(update={"blocks_needed": prospects.blocks_needed(outcome, level)})
 
 
-def judgement(low: float | None, high: float | None, outcome: Outcome) -> Judgement:
-    """Judges an interval by its margin."""
+def judgement(low: float | None, high: float | None, margin: float, better: Better) -> Judgement:
+    """Judges an interval of ratios by the margin."""
     if low is None or high is None:
         return "undecided"
-    place = int(paired.position(low, high, outcome.margin))
+    place = int(paired.position(low, high, margin))
     if place == paired.ACROSS:
         return "undecided"
     if place == paired.INSIDE:
         return "same"
-    return "better" if (place == paired.ABOVE) == (outcome.better == "higher") else "worse"
+    return "better" if (place == paired.ABOVE) == (better == "higher") else "worse"
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Averages values; None where one is missing, or all are."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+def _geometric_mean(values: Sequence[float | None]) -> float | None:
+    """Averages values as ratios are averaged; None where one is missing or 0, or there is none."""
+    known = [math.log(value) for value in values if value]
+    return math.exp(math.fsum(known) / len(known)) if known and len(known) == len(values) else None

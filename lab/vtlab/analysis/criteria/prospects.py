@@ -30,10 +30,18 @@ def blocks_needed(claim: Outcome, level: float) -> int | None:
     return moderated.blocks_needed(_seen(claim), level, claim.margin)
 
 
+def half_width(rule: SequentialRule, claim: Outcome, blocks: int) -> float | None:
+    """Predicts the half-width of a claim's interval after so many blocks, 0.05 for 5 %: they scatter as those so far,
+    and as the prior says. None where nothing tells how they scatter."""
+    if not claim.log_ratios or (len(claim.log_ratios) < 2 and priors.prior(claim.key) is None):
+        return None
+    return math.expm1(moderated.half_width(_seen(claim), blocks, stopping_rule.level(rule, blocks)))
+
+
 def _seen(claim: Outcome) -> Seen:
     """Returns what the blocks of a claim showed. The floor is known where it made the deviation larger."""
     logs = np.asarray(claim.log_ratios)
-    own, prior = float(np.std(logs, ddof=1)), priors.prior(claim.key)
+    own, prior = float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0, priors.prior(claim.key)
     mixed = float(moderated.moderate(own, len(logs), prior)[0])
     floor = claim.sd if claim.sd is not None and claim.sd > mixed else 0.0
     return Seen(len(logs), math.fsum(claim.log_ratios) / len(logs), own, prior, floor)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from vtlab.analysis import comparable
 from vtlab.analysis.criteria import floors
-from vtlab.analysis.criteria.criterion import Criterion, loads_of, windows
+from vtlab.analysis.criteria.criterion import CAPACITY, Criterion, loads_of, windows
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.laws.phases import mean_level, ratio
 from vtlab.analysis.statistics import percentiles
@@ -60,13 +60,12 @@ def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
 
 def overloaded_blocks(judged: Judged, variant: str) -> int:
     """Counts the blocks in which a variant was overloaded at typical load."""
-
     return overload.blocks_at_typical_load(judged.blocks, judged.experiment, variant)
 
 
-def _lags(judged: Judged, pair: Pair) -> bool:
-    """Tells whether a queue grew in a window at typical load, which is an overload or chance."""
-    trials = [t for block in judged.blocks for t in typical_trials(block, judged.experiment) if t.variant in pair.names]
+def _lags(judged: Judged, variant: str) -> bool:
+    """Tells whether a variant's queue grew in a window at typical load, which is an overload or chance."""
+    trials = [t for block in judged.blocks for t in typical_trials(block, judged.experiment) if t.variant == variant]
     return any(overload.overloaded(t, judged.experiment) for t in trials)
 
 
@@ -79,8 +78,8 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
     if criterion.key.load == "typical":
         if reason := _overload(judged, pair):
             return reason
-        if _lags(judged, pair):
-            return Reason("latency is not steady within a window")
+        if any(_lags(judged, name) for name in pair.names):
+            return Reason("latency is not steady within a window", "undecided")
     if criterion.key.criterion == "tail" and criterion.percentile is None:
         return Reason("the windows have too few answers for a p90")
     trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]
@@ -102,9 +101,9 @@ def _overload(judged: Judged, pair: Pair) -> Reason | None:
     over, of = (is_overloaded(judged, name) for name in pair.names)
     if over and of:
         return Reason(in_words)
-    if over and not counts[pair.of]:
+    if over and not _lags(judged, pair.of):
         return Reason(in_words, "better")
-    if of and not counts[pair.over]:
+    if of and not _lags(judged, pair.over):
         return Reason(in_words, "worse")
     return Reason(in_words, "undecided") if in_words else None
 
@@ -115,9 +114,14 @@ def _unequal_capacity(judged: Judged, pair: Pair) -> Reason | None:
         return None
     trials = [t for b in pair.sound_blocks(judged) for t in b.trials]
     over, of = (ratio((t.throughput, 1) for t in trials if t.variant == name) for name in pair.names)
-    if over is None or of is None or comparable.agree_within_margin(over, of):
+    if over is None or of is None or _agree(over, of):
         return None
     return Reason("the capacities differ by more than their margin")
+
+
+def _agree(one: float, other: float) -> bool:
+    """Tells whether two throughputs agree within the margin of capacity."""
+    return one > 0 and other > 0 and abs(math.log(one / other)) <= math.log1p(CAPACITY.share)
 
 
 def _idle_cpu(judged: Judged, pair: Pair) -> Reason | None:

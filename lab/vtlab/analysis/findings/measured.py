@@ -48,7 +48,7 @@ ANY_JAR = "app.jar"
 
 @dataclass(frozen=True)
 class Side:
-    """One variant of a comparison."""
+    """One variant of a pair."""
 
     variant: str
     trials: Sequence[Trial]
@@ -368,6 +368,20 @@ def probe_starved(pair: Pair) -> Shown | None:
     return None
 
 
+def different_nodes(pair: Pair) -> Shown | None:
+    """Detects variants that ran on nodes of a cluster with different CPUs, or with CPUs that nobody knows."""
+    if pair.platform is None:
+        return None
+    names = (pair.platform.variant, pair.virtual.variant)
+    places = [{i.variant: i for i in block.instances if i.node} for block in pair.virtual.blocks]
+    apart = [tuple(at[name] for name in names) for at in places if all(name in at for name in names)]
+    apart = [(a, b) for a, b in apart if a.node != b.node and (a.node_cpu is None or a.node_cpu != b.node_cpu)]
+    if not apart:
+        return None
+    nodes = [f"{i.variant} on {i.node} ({i.node_cpu or 'CPU unknown'})" for i in apart[0]]
+    return Shown(f"in {len(apart)} of {len(pair.virtual.blocks)} blocks, such as {' and '.join(nodes)}", "nodes")
+
+
 #: By the id of the row that says what it means.
 DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "answers-differ": answers_differ,
@@ -383,6 +397,7 @@ DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "unfair-pool": unfair_pool,
     "throttled-bursts": throttled_bursts,
     "probe-starved": probe_starved,
+    "different-nodes": different_nodes,
 }
 
 

@@ -29,7 +29,13 @@ from vtlab.analysis.laws.phases import (
     ratio,
     weighted,
 )
-from vtlab.analysis.laws.single_user import demand_of_round, estimate_alone, lacks_kinds, service_alone
+from vtlab.analysis.laws.single_user import (
+    demand_of_round,
+    estimate_alone,
+    estimate_single,
+    lacks_kinds,
+    service_alone,
+)
 from vtlab.catalogue.resources import RESOURCES, Resource
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Instance, Trial
@@ -140,7 +146,10 @@ def _hold(measured: Measured, resource: Resource) -> Demand | None:
         """Selects single-user phases; light load, where no phase of a single user was long enough."""
         return block.single if timed else block.light
 
-    by_timer = estimate(measured, alone, lambda trials: per_ok(trials, resource.hold))
+    def per_request(trials: Sequence[Trial]) -> float | None:
+        return per_ok(trials, resource.hold)
+
+    by_timer = estimate_single(measured, per_request) if timed else estimate(measured, alone, per_request)
     held = by_timer or _hold_by_level(measured, resource)
     error = resource.hold_error
     off_by = per_ok([t for block in measured.blocks for t in alone(block)], error) if error else None

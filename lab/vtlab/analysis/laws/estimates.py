@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from scipy import stats
@@ -18,6 +19,8 @@ from vtlab.model.records import Trial
 NARROW = 0.2
 #: As a share of a demand, how far above it its interval may reach: beyond, it explains nothing and gives no bound.
 TOO_WIDE = 0.5
+#: Standard errors on each side of an interval whose deviation is known.
+NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 #: Degrees of freedom that the phases within blocks have at most beside those of the blocks: JVMs differ, too.
 MOST_WITHIN = 4
 #: Points that a slope needs: phases of light load, and the trials as one.
@@ -36,6 +39,13 @@ class Demand:
     def is_known(self) -> bool:
         """Tells whether it is known well enough to explain anything, as far as its interval tells."""
         return self.high is None or self.high <= (1 + TOO_WIDE) * self.seconds
+
+    def within(self, factor: float) -> Demand:
+        """Returns the demand with an interval that reaches to so many times its seconds, and as far below, at least;
+        without one where there is none."""
+        if self.low is None or self.high is None:
+            return self
+        return Demand(self.seconds, min(self.low, self.seconds / factor), max(self.high, self.seconds * factor))
 
 
 def estimate(

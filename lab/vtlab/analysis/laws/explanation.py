@@ -32,7 +32,7 @@ class Explanation:
     modelled: float | None = None
 
 
-def explain(measured: Measured, overloaded: bool = False) -> Explanation:
+def explain(measured: Measured, is_growing: bool = False) -> Explanation:
     """Finds the bottleneck. Where the measurement is explained, it lies between 0.9 of the modelled throughput and 1.1
     of the smallest bound, and both ends allow for what is not known of a request alone (``uncertainty``). A bound that
     the measurement refutes is listed, but neither bottleneck nor next, nor in the model.
@@ -42,7 +42,8 @@ def explain(measured: Measured, overloaded: bool = False) -> Explanation:
     ``carriers`` where requests wait for one while the CPU has time to spare; else the place where requests wait by
     thread dumps, or ``unknown``.
 
-    Open load that the variant keeps up with (``overloaded`` false) is the bottleneck. Without a model, for want of
+    Open load that the variant keeps up with is the bottleneck. Where its queue grows (``is_growing``), whether that is
+    an overload or chance, the arrivals explain nothing. Without a model, for want of
     single-user phases, the smallest bound is, where it is reached.
     """
     all_bounds, throughput = bounds(measured), measured.throughput
@@ -52,7 +53,7 @@ def explain(measured: Measured, overloaded: bool = False) -> Explanation:
     possible = {bound.resource: bound for bound in not_refuted}
     if not isinstance(measured.experiment.load, ClosedLoad):
         (arrivals,) = (bound for bound in all_bounds if RESOURCES[bound.resource].demand == "load")
-        if not overloaded:
+        if not is_growing:
             most = min(bound.bound for bound in (arrivals, *not_refuted))
             following = next_limit(measured, not_refuted, [arrivals.resource])
             return Explanation(bottleneck_of(arrivals), following, all_bounds, most)

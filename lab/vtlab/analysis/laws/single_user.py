@@ -11,10 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vtlab.analysis.laws.estimates import Demand, estimate, quantile
+from vtlab.analysis.laws.estimates import NORMAL, Demand, estimate, quantile
 from vtlab.analysis.laws.phases import Measured, per_ok, ratio, weighted
 from vtlab.model.records import Trial
+
+Array = NDArray[np.float64]
 
 #: As a share of it, how far above what a request takes alone its interval may reach before light load is asked, too.
 WIDE = 0.1
@@ -49,6 +52,34 @@ def _kinds(trials: Sequence[Trial]) -> dict[str, tuple[float, int, float | None]
 def lacks_kinds(trials: Sequence[Trial]) -> bool:
     """Tells whether single users had too few answers of a kind of the mix for a figure of the whole."""
     return any(answers < ANSWERS_OF_KIND for _, answers, _ in _kinds(trials).values())
+
+
+def factor_of_few(parts: Array, answers: Array) -> Array:
+    """Computes the factor within which the mean of a mix is known at most, over the last axis (kinds): 1.4 where half
+    of it is a kind with nine answers.
+
+    ``parts``: the mean of each kind, times its share. ``answers``: how many each has. The times of a kind count as if
+    they were drawn from an exponential distribution: three phases that are alike by chance say nothing else.
+    """
+    error = np.sqrt((parts**2 / answers).sum(axis=-1)) / parts.sum(axis=-1)
+    factor: Array = np.exp(NORMAL * error)
+    return factor
+
+
+def estimate_single(measured: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
+    """Estimates a demand by the single-user phases: of a mix no better than its kinds have answers."""
+    alone = estimate(measured, lambda block: block.single, value)
+    return alone.within(_factor(measured, 0)) if alone else None
+
+
+def _factor(measured: Measured, beside: int) -> float:
+    """Computes the factor within which a mix is known at most; 1 where there is one kind. ``beside``: answers of all
+    kinds of other phases, by their shares."""
+    kinds = [(part, answers + share * beside) for share, answers, part in _kinds(measured.single).values() if part]
+    if len(kinds) < 2:
+        return 1.0
+    parts, answers = (np.array(column, dtype=np.float64) for column in zip(*kinds, strict=True))
+    return float(factor_of_few(parts, answers))
 
 
 def _mean_response(trials: Sequence[Trial]) -> float | None:
@@ -96,7 +127,7 @@ def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float 
     """
     if lacks_kinds(measured.single):
         return None
-    alone, response = estimate(measured, lambda block: block.single, value), response_alone(measured.single)
+    alone, response = estimate_single(measured, value), response_alone(measured.single)
     if alone is None or alone.high is None or alone.high <= (1 + WIDE) * alone.seconds or not response:
         return alone
     light_phases = [t for t in measured.light if t.rate and t.ok and not t.failed]
@@ -114,7 +145,8 @@ def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float 
     spread = math.exp(quantile(len(seconds_and_requests) - 1) * math.sqrt(variance))
     # What the thread, or the user's round, takes of the response, or beyond it, is known of the same requests.
     middle = mean * alone.seconds / response
-    return Demand(middle, middle / spread, middle * spread)
+    beside = sum(t.ok for t in light_phases)
+    return Demand(middle, middle / spread, middle * spread).within(_factor(measured, beside))
 
 
 def _response_under_light_load(trial: Trial) -> float | None:

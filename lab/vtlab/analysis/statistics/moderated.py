@@ -21,11 +21,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from vtlab.analysis.statistics.paired import MARGIN, MOST_BLOCKS, POWER, Array
+from vtlab.analysis.statistics.paired import MARGIN, Array
 
 #: Where the standard deviation of the blocks exceeds so many of the prior's, the prior does not hold. At 2.0 intervals
 #: of blocks with two modes covered 89.6 % where the true deviation is 1.5 of the prior's (``simulated_priors``).
 REFUTED = 1.5
+#: Of a two-sided 95 % interval: probability of a smaller sum of squares than that at its upper end.
+_UPPER_END = 0.025
+#: Probability with which ``blocks_needed`` blocks settle a claim.
+POWER = 0.8
+#: More blocks than this are not advised: it takes days to settle a difference next to the margin.
+MOST_BLOCKS = 200
 #: Over so many values of the true standard deviation, and of the scatter of further blocks, ``chance`` averages.
 _TRUE_SDS, _SCATTERS = 16, 4
 
@@ -66,12 +72,15 @@ def moderate(sd: Array | float, blocks: int, prior: Prior | None) -> tuple[Array
     """Moderates the standard deviations of so many blocks [1]; returns them with their degrees of freedom.
 
     s² = (d₀s₀² + d·s²)/(d₀ + d) with d = n-1, and d₀ + d degrees of freedom. Without a prior, and where the blocks
-    refute it, s and d alone.
+    refute it, s and d alone. s₀ counts up to the largest deviation that the blocks allow, the upper end of the 95 %
+    interval of theirs: a service that scatters far less than others does not pay for them.
     """
     sd, df = np.asarray(sd, dtype=np.float64), float(blocks - 1)
     if prior is None:
         return sd, np.full(sd.shape, df)
-    mixed = np.sqrt((prior.df * prior.sd**2 + df * sd**2) / (prior.df + df))
+    # Equal blocks are rounded ones, and allow anything.
+    most = np.where(sd > 0, sd * math.sqrt(df / special.chdtri(df, 1 - _UPPER_END)), np.inf) if df else np.inf
+    mixed = np.sqrt((prior.df * np.minimum(prior.sd, most) ** 2 + df * sd**2) / (prior.df + df))
     holds = sd <= REFUTED * prior.sd
     return np.where(holds, mixed, sd), np.where(holds, prior.df + df, df)
 
@@ -166,6 +175,14 @@ def chance(seen: Seen, goal: Goal) -> Array:
     settled = _settled(np.asarray(seen.mean, dtype=np.float64)[..., None, None], error, half, goal.margin)
     average: Array = np.mean(np.where(half <= math.log1p(goal.precision), settled, 0.0), axis=(-2, -1))
     return average
+
+
+def half_width(seen: Seen, blocks: int, level: float) -> float:
+    """Computes the half-width, on the log scale, of the interval of so many blocks that scatter as those that were
+    seen."""
+    sd = np.maximum(moderate(seen.sd, seen.blocks, seen.prior)[0], seen.floor)
+    df = moderate(seen.sd, blocks, seen.prior)[1]
+    return float(_t(df, level) * sd / math.sqrt(blocks))
 
 
 def _settled(mean: Array, error: Array, half: Array, margin: float) -> Array:

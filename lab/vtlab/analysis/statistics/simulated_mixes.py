@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vtlab.analysis.laws.estimates import TOO_WIDE, quantile
-from vtlab.analysis.laws.single_user import ANSWERS_OF_KIND
+from vtlab.analysis.laws.single_user import ANSWERS_OF_KIND, factor_of_few
 
 Array = NDArray[np.float64]
 
@@ -60,10 +60,19 @@ def simulate(kind: str, runs: int, seed: int = 1) -> Shares:
     else:
         middle = SHARE * (slow * means).sum(axis=1) / slow.sum(axis=1) + (1 - SHARE) * FAST
     spread = np.exp(quantile(PHASES - 1) * np.log(values).std(axis=1, ddof=1) / np.sqrt(PHASES))
+    if kind != "drawn":
+        parts = np.stack([middle - (1 - SHARE) * FAST, np.full(runs, (1 - SHARE) * FAST)], axis=-1)
+        spread = np.maximum(spread, factor_of_few(parts, _answers(slow, requests)))
     known = spread <= 1 + TOO_WIDE
     covered = np.abs(np.log(middle / TRUTH)) <= np.log(spread)
     near = np.abs(middle / TRUTH - 1) <= 0.1
     return Shares(*(float(share.mean()) for share in (near, covered, known, covered[known])))
+
+
+def _answers(slow: NDArray[Any], requests: int) -> Array:
+    """Counts the answers of both kinds, by run."""
+    of_slow = slow.sum(axis=1)
+    return np.asarray(np.stack([of_slow, PHASES * requests - of_slow], axis=-1), dtype=np.float64)
 
 
 def _means(random: np.random.Generator, slow: NDArray[Any], kind: str) -> Array:

@@ -17,7 +17,7 @@ from vtlab.analysis.statistics.moderated import Prior
 from vtlab.analysis.statistics.paired import ABOVE, BELOW, INSIDE, Array, position
 
 #: The narrowest prior that ``maintain.priors`` fits: one of the most degrees of freedom.
-PRIOR = Prior(sd=0.02, df=3.5)
+PRIOR = Prior(sd=0.02, df=2.5)
 MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 BLOCKS = (2, 3, 4, 6)
 CLAIMS = (1, 3, 6)

@@ -20,7 +20,7 @@ from vtlab.model.manifest import SequentialRule
 
 #: Standard deviations of a block that a table compares.
 SDS = (0.003, 0.007, 0.02, 0.04, 0.08)
-#: Half-width of the interval that the simulated runs ask for; the tables in docs/maintainers/simulation.md are of it.
+#: Half-width of the interval that the simulated runs ask for; the tables in docs/evidence/simulation.md are of it.
 PRECISION = 0.25
 
 

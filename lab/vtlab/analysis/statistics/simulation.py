@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics import moderated, paired
 from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
 
 SEED = 20_261_123
@@ -135,7 +135,7 @@ def _jvms(random: np.random.Generator, shape: tuple[int, ...], noise: Noise) -> 
 class Judged:
     """Runs as a report judges them: arrays over the runs."""
 
-    t: paired.PairedT
+    t: moderated.Intervals
     #: ``statistics.position`` of the interval.
     position: NDArray[np.int8]
     #: Whether all blocks have one log ratio.
@@ -146,7 +146,8 @@ class Judged:
 
 def _judge(counts: Array, base_counts: Array, ratio: Array | float) -> Judged:
     logs = paired.log_ratio(counts, base_counts)
-    t = paired.paired_t(logs, paired.floor(paired.resolution(counts, base_counts)))
+    floor = paired.floor(paired.resolution(counts, base_counts))
+    t = moderated.intervals(logs, None, floor, 1 - paired.CONFIDENCE)
     squares = np.sum(np.square(logs - np.log(ratio)), axis=-1)
     return Judged(t, paired.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
 

@@ -12,6 +12,8 @@ from vtlab.model.records import Block, Trial
 
 Kind = Literal["machine", "service", "mark"]
 NOT_MEASURED = "no measurement"
+#: Share of errors among the answers of a window from which on no disturbance of the machine explains them.
+MOSTLY_ERRORS = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,11 @@ def all_windows(block: Block, _: Experiment) -> list[Trial]:
 
 
 def under_load(block: Block, experiment: Experiment) -> list[Trial]:
-    """Selects the trials; for a variant without any its last warm-up cycle, which may tell why."""
-    without_trial = set(experiment.variants) - {trial.variant for trial in block.trials}
-    last_cycles = {cycle.variant: cycle for cycle in block.warmup}
-    return [*block.trials, *(last_cycles[v] for v in experiment.variants if v in without_trial and v in last_cycles)]
+    """Selects the trials; for a variant without any the warm-up cycle that may tell why: the first without an OK
+    answer, for which it left, else its last."""
+    have_trials = {trial.variant for trial in block.trials}
+    cycles = [[t for t in block.warmup if t.variant == name] for name in experiment.variants if name not in have_trials]
+    return [*block.trials, *(next((t for t in of_one if not t.ok), of_one[-1]) for of_one in cycles if of_one)]
 
 
 def every_window(block: Block, experiment: Experiment) -> list[Trial]:
@@ -103,14 +106,26 @@ def every_window(block: Block, experiment: Experiment) -> list[Trial]:
 def machine_windows(block: Block, experiment: Experiment) -> list[Trial]:
     """Selects the windows in which the machine and the load generator are judged: those of trials and typical load; for
     a variant without a trial that did not break the last cycle with the trials' load and their CPU limit. The cycles of
-    a variant that broke tell of it, not of the machine: the block counts."""
-    have_no_cycle = {trial.variant for trial in block.trials} | {failure.variant for failure in block.failures}
+    a variant that broke tell of it, not of the machine, and so do windows of errors: the block counts."""
+    broke = {failure.variant for failure in block.failures} | {i.variant for i in block.instances if not i.alive}
+    have_no_cycle = {trial.variant for trial in block.trials} | broke
     last_cycles = [
         judging_cycles([cycle for cycle in block.warmup if cycle.variant == variant], experiment)[-1:]
         for variant in experiment.variants
         if variant not in have_no_cycle
     ]
-    return [*block.trials, *(cycle for cycles in last_cycles for cycle in cycles), *block.typical]
+    windows = [*block.trials, *(cycle for cycles in last_cycles for cycle in cycles), *block.typical]
+    return [window for window in windows if not is_of_errors(window, experiment)]
+
+
+def is_of_errors(trial: Trial, experiment: Experiment) -> bool:
+    """Tells whether the service itself sent so many errors in a window that its variant fails, whatever the machine
+    did. Their users ask again at once, which may saturate the load generator in every attempt.
+
+    Time-outs and lost connections are not among them: a load generator without a core has these, too.
+    """
+    sent = sum(count for why, count in trial.failed.items() if why.startswith("status-"))
+    return sent > max(MOSTLY_ERRORS, experiment.max_errors) * (sent + trial.ok)
 
 
 def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
@@ -120,10 +135,12 @@ def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Tria
 
 
 def moment_of(trial: Trial) -> str:
-    """Names the moment: ``trial 2``, ``typical load``, or the warm-up cycle that ``under_load`` selects."""
+    """Names the moment: ``trial 2``, ``typical load``, or the warm-up cycle that a check selects."""
     if trial.phase == "typical":
         return "typical load"
-    return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
+    if trial.phase == "measure":
+        return f"trial {trial.position}"
+    return "the last warm-up cycle" if trial.ok else "a warm-up cycle without an OK answer"
 
 
 def block_check(

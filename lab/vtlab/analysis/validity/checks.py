@@ -33,7 +33,7 @@ CHECKS: tuple[Check[Any], ...] = (
     completeness.TRIALS,
     completeness.DRAIN_MEASURED,
     completeness.NO_REQUEST_LOST,
-    windows.P99,
+    windows.ANSWERS,
     windows.ROUNDS,
     *generator.GENERATOR,
     interference.STEAL,
@@ -105,5 +105,5 @@ Generated from `lab/vtlab/analysis/validity` by `make generate`: do not edit thi
 A block counts if the load generator, the machine and the lab were as they should be. What the service does is a result:
 a variant fails in a block, and the block counts. Figures that were not measured (steal and the wait for a core: in a
 cluster, or in older results) are not judged.
-[The method in detail](../explanation/method-details.md#the-validity-checks) has the reasons.
+[When does a block count?](../explanation/method/validity.md) has the reasons.
 """

@@ -12,7 +12,7 @@ from vtlab.model.units import percent
 #: Share of the machine's cores that must be idle.
 LEAST_IDLE = 0.05
 #: Seconds that a ready thread of k6 waited for a core, on average over its time slices. 60 to 75 µs is usual, on an
-#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/explanation/method-details.md). Its delay
+#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/explanation/method/validity.md). Its delay
 #: over its own CPU time does not show it: a k6 with little to do wakes thousands of times a second, each for
 #: microseconds, and waits as long as it runs.
 MOST_WAIT = 0.0005

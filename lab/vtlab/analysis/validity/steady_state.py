@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.phases import demand_per_ok
 from vtlab.analysis.validity.check import judging_cycles
-from vtlab.analysis.validity.jit_compiler import SCARCE, is_compiler_at_rest
+from vtlab.analysis.validity.jit_compiler import MOST_JIT, SCARCE, is_compiler_at_rest
 from vtlab.analysis.validity.load_bound import AT_BOUND, is_at_most, most_throughput
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -18,8 +18,10 @@ from vtlab.model.records import Block, Trial
 
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = AT_BOUND
-#: The same where the JIT compiler rested, as much as the margin: what cycles gain then is scatter.
-MOST_GAIN_AT_REST = 0.05
+#: Last cycles in which the JIT compiler must have rested for the next trials to count whatever these cycles gained.
+AT_REST = 2
+#: A compiler that works uses this many times as much CPU as one at rest may, where it has its share.
+WORKING = 2.0
 #: Answers of a single cycle that tell that the load bounds it: one of them is no more than that gain.
 LEAST_ANSWERS = math.ceil(1 / MOST_GAIN)
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
@@ -47,18 +49,18 @@ class SteadyState:
 
     reached: bool
     gains: list[Gain]
-    #: The largest gain that was judged: of CPU only where it is scarce. None where it was not measured.
+    #: The largest gain that was judged: of CPU only where it is scarce. None where it was not measured, and where the
+    #: compiler tells instead.
     worst: float | None = None
-    #: What it must be below.
-    limit: float = MOST_GAIN
 
 
 def steady_state(
     cycles: Sequence[Trial], cpu_limit: float, most: float | None = None, compilers_had_cpu: bool = False
 ) -> SteadyState:
-    """Judges whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
-    less than 5 % where the JIT compiler rested in both, and not for lack of CPU (``compilers_had_cpu``: it went before
-    the threads that serve, or had rested before in a part with more CPU).
+    """Judges whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before. Or
+    the JIT compiler rested in both, and not for lack of CPU (``compilers_had_cpu``). What cycles gain then is scatter:
+    to wait for little of it takes cycles, and makes the ratio no truer (``simulated_warm_ups``). The trend of the
+    trials is judged later.
 
     OK throughput X must not have risen by that and one answer, for a slow variant counts few. Where the CPU is scarce,
     that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
@@ -82,13 +84,14 @@ def steady_state(
     gains = _gains(before, last, cpu_limit)
     if any(gain.most is None for gain in gains):
         return SteadyState(False, gains)
+    if compilers_had_cpu and all(map(is_compiler_at_rest, cycles[-AT_REST:])):
+        return SteadyState(True, gains)
     used = [cores for t in last if (cores := t.server.get("cpu_cores")) is not None]
     is_scarce = max(used, default=0.0) >= SCARCE * cpu_limit
     worst = max((gain.most if is_scarce else gain.throughput) or 0.0 for gain in gains)
     if most is not None and is_at_most(last[-1], most):
         worst = min(worst, _below(last[-1], most))
-    limit = MOST_GAIN_AT_REST if compilers_had_cpu and all(map(is_compiler_at_rest, last)) else MOST_GAIN
-    return SteadyState(worst < limit, gains, worst, limit)
+    return SteadyState(worst < MOST_GAIN, gains, worst)
 
 
 def _gains(before: Sequence[Trial], last: Sequence[Trial], cpu_limit: float) -> list[Gain]:
@@ -161,10 +164,20 @@ class WarmUp:
     @property
     def state(self) -> SteadyState:
         """The steady state by the cycles that judge it."""
+        return steady_state(self.judged, self.cpu_limit, self.most, self._compilers_had_cpu())
+
+    def _compilers_had_cpu(self) -> bool:
+        """Tells whether the JIT compiler could have worked in the last cycles: it went before the threads that serve,
+        these were few beside it, or it had rested before in a part with more CPU."""
         raised = [trial for trial in self.cycles if trial.raised_cpu is not None]
-        went_first = bool(self.judged) and all(trial.compilers_first for trial in self.judged[-2:])
-        compilers_had_cpu = went_first or (bool(raised) and is_compiler_at_rest(raised[-1]))
-        return steady_state(self.judged, self.cpu_limit, self.most, compilers_had_cpu)
+        last = self.judged[-AT_REST:]
+        had_share = bool(last) and all(t.compilers_first or self._has_share_beside(t.users) for t in last)
+        return had_share or (bool(raised) and is_compiler_at_rest(raised[-1]))
+
+    def _has_share_beside(self, users: int) -> bool:
+        """Tells whether a compiler with work has much more CPU than one at rest, as one thread beside those that serve
+        so many users."""
+        return self.cpu_limit / (users + 1) >= WORKING * MOST_JIT
 
 
 def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:

@@ -130,7 +130,7 @@ def _marks(axis: Axis, outcome: Outcome, y: float) -> list[Markup]:
         parts.append(line(axis(ends[0]), y, axis(ends[1]), y, f"whisker {tone}"))
         # Both ends beyond the axis are one arrow.
         parts += dict.fromkeys(_end_mark(axis, end, y, tone) for end in ends)
-    if outcome.is_lower_bound:
+    if outcome.is_one_sided:
         edge = axis.right if factor > 1 else axis.left
         parts += [line(axis(factor), y, edge, y, f"whisker beyond {tone}"), _arrow(edge, y, axis, tone)]
     if 1 / axis.end <= factor <= axis.end:

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from vtlab.analysis import asserts
-from vtlab.analysis.verdict import split_by_comparison
+from vtlab.analysis.verdict import split_by_pair
 from vtlab.model.run import Analysis, Run
 from vtlab.report.words import block_counts, bottlenecks, hints, labels, outcome_rows
 from vtlab.report.words.outcome_rows import OutcomeRow
@@ -45,7 +45,7 @@ def render(analyses: Sequence[Analysis]) -> str:
 
 
 def _suite(analysis: Analysis, number: int) -> ET.Element:
-    run, pairs = analysis.run, split_by_comparison(analysis)
+    run, pairs = analysis.run, split_by_pair(analysis)
     seconds = _seconds(run)
     cases = [_validity(analysis, seconds)]
     cases += [_outcome(pair, row) for pair in pairs for row in outcome_rows.rows(pair)]

@@ -31,7 +31,7 @@ def terminal_tables(variants: Sequence[ReproducedVariant]) -> Group:
 
 
 def markdown(variants: Sequence[ReproducedVariant]) -> str:
-    """Renders the same as Markdown: what ``docs/explanation/published-comparisons.md`` shows."""
+    """Renders the same as Markdown: what ``docs/evidence/published-comparisons.md`` shows."""
     lines: list[str] = []
     for group in _by_experiment(variants):
         first = group[0]

@@ -34,7 +34,7 @@ _RIGHT = (2, 3)
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
     """Renders the lines of each pair of variants: verdict, why, what next, and a row for each criterion."""
-    return _Paragraphs([_pair(pair) for a in analyses for pair in verdict.split_by_comparison(a)])
+    return _Paragraphs([_pair(pair) for a in analyses for pair in verdict.split_by_pair(a)])
 
 
 @dataclass(frozen=True)

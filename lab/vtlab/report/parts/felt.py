@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis.comparable import has_latency
 from vtlab.analysis.latency_over_windows import latency_figures
 from vtlab.analysis.validity import failing
 from vtlab.model.histogram import merged
@@ -66,7 +65,7 @@ def loads(analysis: Analysis) -> list[Load]:
     full, typical = _windows(analysis, is_typical=False), _windows(analysis, is_typical=True)
     experiment, names = analysis.run.experiment, variant_names(analysis)
     results = analysis.verdict.variants
-    with_latency = [name for name in names if name in results and has_latency(results[name])]
+    with_latency = [name for name in names if name in results and results[name].has_latency]
     has_full_load = experiment.load_.full != NONE
     rate = next((t.rate for trials in typical.values() for t in trials if t.rate), None)
     found = [

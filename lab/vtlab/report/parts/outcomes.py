@@ -68,7 +68,7 @@ def outcome_picture(analysis: Analysis) -> OutcomePicture | None:
         f"From left to right: {of} is {axis.end:g} times worse to {axis.end:g} times better. Dot: the measured change."
         " Line: its interval; an arrow at its end: it is longer than the axis. Grey band: too small to matter."
     )
-    if any(row.outcome.is_lower_bound for row in shown):
+    if any(row.outcome.is_one_sided for row in shown):
         caption += " Dashed line: the true difference can be larger."
     return OutcomePicture(forest.row_head(axis), rows, caption)
 

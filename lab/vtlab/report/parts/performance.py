@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.comparable import has_latency
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
@@ -21,7 +20,7 @@ def latency_figure(result: VariantResult, percentile: str) -> str:
     """Writes a latency, or that there is none to give."""
     if result.growth is not None:
         return "overloaded"
-    return figures.duration(result.latency.get(percentile) if has_latency(result) else None)
+    return figures.duration(result.latency.get(percentile) if result.has_latency else None)
 
 
 def _trials(analysis: Analysis, variant: str) -> list[Trial]:
@@ -76,7 +75,7 @@ def _percentile_panel(analysis: Analysis) -> Panel | None:
 def _with_latency(analysis: Analysis) -> list[str]:
     """Returns the variants that have a latency to give."""
     results = analysis.verdict.variants
-    return [name for name in variant_names(analysis) if name in results and has_latency(results[name])]
+    return [name for name in variant_names(analysis) if name in results and results[name].has_latency]
 
 
 def latency_table(analysis: Analysis) -> Table:
@@ -86,7 +85,7 @@ def latency_table(analysis: Analysis) -> Table:
     for name in variant_names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
-            is_known = has_latency(r)
+            is_known = r.has_latency
             durations = [
                 figures.duration(r.latency.get(key) if is_known else None) for key in ("mean", *PERCENTILES.values())
             ]

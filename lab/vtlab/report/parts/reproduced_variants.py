@@ -5,20 +5,15 @@ What was published, and why it came out so, is in ``lab/publications/``; the bot
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from vtlab.analysis import metrics
-from vtlab.analysis.statistics import paired
-from vtlab.analysis.statistics.paired import Estimate
+from vtlab.analysis.statistics import paired, stopping_rule
+from vtlab.analysis.throughput import log_throughput
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.model.publication import Publication
-from vtlab.model.records import Block
 from vtlab.model.run import Analysis
 from vtlab.report.words import bottlenecks, labels
 
@@ -70,7 +65,10 @@ def reproduced_variants(analyses: Sequence[Analysis]) -> list[ReproducedVariant]
 def _reproduced_variant(analysis: Analysis, publication: Publication, variant: str) -> ReproducedVariant:
     bottleneck = analysis.verdict.variants[variant].bottleneck
     blocks = [block for block in analysis.accepted if any(trial.variant == variant for trial in block.trials)]
-    estimate = _throughput(analysis, blocks, variant)
+    # A run may end at any look: the interval of a throughput holds at all of them, too.
+    end = analysis.verdict.end
+    found = log_throughput(blocks, variant, end.level if end else stopping_rule.ALPHA)
+    mean, low, high = (found.mean, found.low, found.high) if found else (None, None, None)
     figure = publication.figures.get(variant)
     is_comparable = publication.is_published_size(analysis.run.experiment)
     return ReproducedVariant(
@@ -82,9 +80,9 @@ def _reproduced_variant(analysis: Analysis, publication: Publication, variant: s
         published=figure.text + " (other size)" * (not is_comparable) if figure else None,
         published_throughput=figure.throughput if figure and is_comparable else None,
         expected=_expected(analysis, variant),
-        throughput=estimate.ratio if estimate else None,
-        low=estimate.low if estimate else None,
-        high=estimate.high if estimate else None,
+        throughput=None if mean is None else paired.exp(mean),
+        low=None if low is None else paired.exp(low),
+        high=None if high is None else paired.exp(high),
         n=len(blocks),
         bottleneck=bottlenecks.resource_names(bottleneck),
         utilisation=bottleneck.utilisation,
@@ -92,19 +90,6 @@ def _reproduced_variant(analysis: Analysis, publication: Publication, variant: s
         machine=_machine_text(analysis.run.manifest.machine),
         explanation=publication.explanation,
     )
-
-
-def _throughput(analysis: Analysis, blocks: Sequence[Block], variant: str) -> Estimate | None:
-    """Estimates a variant's throughput; None where a block has none. The mean is of logs, as everywhere: throughputs
-    of blocks differ by factors."""
-    means = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in blocks]
-    if not means or min(means) <= 0:
-        return None
-    # A run may end at any look: the interval of a throughput holds at all of them, too.
-    end = analysis.verdict.end
-    confidence = 1 - end.level if end else paired.CONFIDENCE
-    floor = metrics.counting_floor("throughput", blocks, variant)
-    return paired.estimate([math.log(mean) for mean in means], floor, confidence=confidence)
 
 
 def _expected(analysis: Analysis, variant: str) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis.comparable import has_latency
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Breakdown, PoolTime
 from vtlab.report.charts.time_split import Part, time_bar
@@ -49,7 +48,7 @@ def _parts(analysis: Analysis, variant: str) -> list[Part]:
         return _by_dumps(result.time)
     if not result.service_time:
         return []
-    queue = result.queue_time if has_latency(result) else None
+    queue = result.queue_time if result.has_latency else None
     queued = [Part(_QUEUE, queue, queued=True)] if queue else []
     return [*queued, *(_in_pools(result.pool_times, result.service_time) or [Part(_SERVICE, result.service_time)])]
 

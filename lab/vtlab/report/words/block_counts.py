@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from vtlab.analysis.statistics import stopping_rule
+from vtlab.analysis.time_plan import TimePlan
+from vtlab.model import units
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import RunEnd
+from vtlab.report.words import hints
 
 
 def after_look(end: RunEnd) -> str:
@@ -19,6 +22,18 @@ def after_look(end: RunEnd) -> str:
         "last look": f"not settled after {blocks} blocks, the maximum of a run",
         None: f"not settled after {blocks} blocks, checked again after {following}",
     }[end.ended]
+
+
+def in_time(plan: TimePlan, end: str) -> str:
+    """Says how many blocks fit into the time, by when, what they show, and how much more the next look takes; for a
+    run whose time is over the last alone. ``end``: the time of day of the last that fits."""
+    more = f"{plan.following} blocks take {hints.time_in_words(plan.lacking)} more: --max-time {plan.minutes}m"
+    if not plan.seconds:
+        return more
+    digits = 0 if (plan.precision or 0.0) >= 0.1 else 1
+    known = f", then capacity is known to about ±{units.percent(plan.precision, digits)}" if plan.precision else ""
+    fitting = f"time for {plan.blocks} blocks, by {end}{known}"
+    return f"{fitting}; {more}" if plan.following else fitting
 
 
 def why_invalid(analysis: Analysis) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis.comparable import is_only_load
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.catalogue.resources import bottleneck_words as resource_words
 from vtlab.model.experiment import Experiment
@@ -63,7 +62,7 @@ def growing(growth: float) -> str:
 def limiting(result: VariantResult, experiment: Experiment) -> str | None:
     """Names what limits a variant: ``its 10 database connections``; None where that is the load alone, or unknown."""
     limit = result.bottleneck
-    if limit.resource == "unknown" or is_only_load(limit):
+    if limit.resource == "unknown" or limit.is_load_alone:
         return None
     # A pool is full because of what is behind it.
     held = f", inside {resource_words(limit.inside.pool)}" if limit.inside else ""
@@ -178,10 +177,14 @@ def _in_use(result: VariantResult, inside: Inside) -> str:
 
 def _pauses(analysis: Analysis, variant: str, after: str) -> str:
     """Says how much of the time the collector takes, where that is much."""
+    pauses = long_pauses(analysis, variant)
+    return f"{after}garbage collection pauses it for {figures.share(pauses)} of the time" if pauses else ""
+
+
+def long_pauses(analysis: Analysis, variant: str) -> float | None:
+    """Returns the share of the time in which collections pause a variant; None where that is little, or not known."""
     pauses = analysis.over_windows(variant, "gc_share")
-    if pauses is None or pauses < _LONG_PAUSES:
-        return ""
-    return f"{after}garbage collection pauses it for {figures.share(pauses)} of the time"
+    return None if pauses is None or pauses < _LONG_PAUSES else pauses
 
 
 def _next(analysis: Analysis, variant: str) -> str:
@@ -192,14 +195,14 @@ def _next(analysis: Analysis, variant: str) -> str:
     if bound is None or bound.low is None or bound.high is None:
         return ""
     kind = "the nearest known" if result.bottleneck.resource == "unknown" else "of what is metered, the next"
-    if _went_further(analysis, variant, bound):
+    if went_further(analysis, variant, bound):
         kind = "the next"
     is_users = bound.resource == "load" and isinstance(experiment.load, ClosedLoad)
     name = load_words(experiment) if is_users else resource_words(bound.resource)
     return f"; {kind} limit is {name} at {serves(bound)}"
 
 
-def _went_further(analysis: Analysis, variant: str, bound: Bound) -> bool:
+def went_further(analysis: Analysis, variant: str, bound: Bound) -> bool:
     """Tells whether the search for the load had twice the users of the run, and this variant served twice as much then,
     or as much as the bound allows: nothing without a meter limits it before."""
     curve, experiment = analysis.run.manifest.curve, analysis.run.experiment

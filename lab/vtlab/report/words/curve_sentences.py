@@ -92,16 +92,34 @@ def _users(count: int) -> str:
 
 
 def decision_sentence(analysis: Analysis) -> str | None:
-    """Says where the variants part, by the curve: of its one pair of JVMs, for others differ. None for a run whose load
-    vtlab did not search."""
+    """Says where the variants part, by the curve: of its one pair of JVMs, for others differ, and whether the blocks
+    contradict it. None for a run whose load vtlab did not search."""
     curve = analysis.run.manifest.curve
     if curve is None:
         return None
     variants = analysis.run.experiment.variants
     parted = where_variants_part(curve, variants)
-    if not any(stretch.better for stretch in curves.stretches(curve, variants)):
+    stretches = curves.stretches(curve, variants)
+    if not any(stretch.better for stretch in stretches):
         return parted
-    return f"In the search's one pair of JVMs: {parted[0].lower()}{parted[1:]}"
+    text = f"In the search's one pair of JVMs: {parted[0].lower()}{parted[1:]}"
+    shown = _more_by_blocks(analysis)
+    if shown is None or stretches[-1].better in (None, shown):
+        return text
+    return f"{text} The blocks do not show that at {_users(curve.chosen)}."
+
+
+def _more_by_blocks(analysis: Analysis) -> str | None:
+    """Returns the variant that serves more in the blocks, of the first two; empty where that is the same, None where it
+    is undecided."""
+    first, second = analysis.run.experiment.variants[:2]
+    capacity = (
+        o for o in analysis.verdict.outcomes if o.key.criterion == "capacity" and {o.over, o.of} == {first, second}
+    )
+    outcome = next(capacity, None)
+    if outcome is None or outcome.judgement not in ("better", "same", "worse"):
+        return None
+    return {"better": outcome.of, "same": "", "worse": outcome.over}[outcome.judgement]
 
 
 def users_that_part(analysis: Analysis) -> int | None:

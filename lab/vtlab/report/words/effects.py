@@ -32,7 +32,7 @@ class Pair:
 
     @property
     def decision(self) -> Decision:
-        """Returns the decision of the pair (``split_by_comparison``)."""
+        """Returns the decision of the pair (``split_by_pair``)."""
         return self.analysis.verdict.decisions[0]
 
     @property

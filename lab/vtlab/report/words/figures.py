@@ -12,6 +12,8 @@ DASH = "–"
 AT_ITS_LIMIT = 0.995
 #: At this ratio or above, "2.3×" reads better than a percentage; and where an interval goes beyond the other.
 TIMES, _FAR = 1.5, 3.0
+#: Ends of an interval that differ by more than this factor say nothing of the ratio: two blocks that differ have such.
+_TOO_WIDE = 100
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -102,7 +104,9 @@ def _number(text: str) -> str:
 
 def change(ratio: float, low: float | None, high: float | None) -> str:
     """Writes a ratio with its interval in the notation of sentences: ``−0.9 % (−2.1 to +0.3)``, and from 1.5 on, or
-    where the interval goes beyond 3, ``4.98× (4.77–5.21)``."""
+    where the interval goes beyond 3, ``4.98× (4.77–5.21)``. An interval that says nothing is ``1.04× (too wide)``."""
+    if low is not None and high is not None and high > _TOO_WIDE * low:
+        return f"{significant(ratio)}× (too wide)"
     if ratio >= TIMES or (high or ratio) > _FAR:
         return f"{significant(ratio)}×{ends(low, high, lambda value, more: significant(value, 3 + more))}"
     if low is None or high is None:

@@ -54,10 +54,12 @@ def _block_length(analysis: Analysis) -> float | None:
 
 
 def _seconds(block: Block) -> float:
-    """Measures a block from the first warm-up to the last answer, and the start of its JVMs before."""
+    """Measures a block from the first warm-up to the last answer, and the start of its JVMs before. Between these may
+    be the search of the load, which another block has not."""
     phases = [*block.warmup, *block.single, *block.trials, *block.typical]
     measured = (max(t.drained for t in phases) - min(t.begin for t in phases)) / 1000
-    return measured + sum(i.started_in for i in block.instances)
+    seconds = measured + sum(i.started_in for i in block.instances)
+    return min(seconds, block.repeated_seconds) if block.search_seconds else seconds
 
 
 def _extra_seconds(analysis: Analysis) -> float:

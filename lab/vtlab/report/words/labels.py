@@ -37,23 +37,6 @@ def title(analysis: Analysis) -> str:
     return name if len(variants) == 2 else f"{name}, {variant_names(analysis)[-1]}"
 
 
-METRICS = {
-    "throughput": "throughput",
-    "latency_mean": "mean latency",
-    "latency_p50": "latency p50",
-    "latency_p99": "latency p99",
-    "cpu_per_request": "CPU per request",
-    "memory": "memory",
-    "service_time": "service time",
-    "queue_time": "queue time",
-}
-
-
-def metric(name: str) -> str:
-    """Puts a metric into words."""
-    return METRICS.get(name, name.replace("_", " "))
-
-
 def variant_names(analysis: Analysis) -> list[str]:
     """Returns the variants in the experiment's order: the same place, colour and mark everywhere."""
     return list(analysis.run.experiment.variants)

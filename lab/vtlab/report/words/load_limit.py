@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
@@ -19,15 +18,18 @@ def limited_by_load(analysis: Analysis, names: tuple[str, str]) -> str | None:
     one."""
     experiment = analysis.run.experiment
     results = {name: analysis.verdict.variants[name] for name in names}
-    if not all(keeps_up(result) for result in results.values()):
+    if not all(result.keeps_up for result in results.values()):
         return None
     if any(_largest_share(result, experiment) is None for result in results.values()):
         return "the load limits both"
     if max(_largest_share(result, experiment) or 0.0 for result in results.values()) >= _NEAR:
         return "the load limits both, but at least one is close to another limit"
-    text = "the load limits both; neither is near another limit"
     starts = {name: bottlenecks.binds_from(result, experiment) for name, result in results.items()}
     known_starts = {name: start for name, start in starts.items() if start is not None}
+    # What has no meter may limit sooner, unless more load was tried.
+    went_further = [bottlenecks.went_further(analysis, name, bound) for name, (bound, _) in known_starts.items()]
+    is_tried = len(went_further) == len(names) and all(went_further)
+    text = f"the load limits both; neither is near {'another' if is_tried else 'a metered'} limit"
     if not known_starts:
         return text
     first = min(known_starts, key=lambda name: known_starts[name][1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
 from vtlab.model import units
 from vtlab.model.load import ClosedLoad
@@ -92,6 +91,9 @@ def _longer(analysis: Analysis) -> str:
 def _more_blocks(pair: Pair) -> str:
     """Says how many blocks would settle what is undecided, and how long they take; or that they cannot."""
     analysis, blocks = pair.analysis, _needed_blocks(pair)
+    end = analysis.verdict.end
+    if blocks is None and end and end.ended == "within":
+        return _longer(analysis)
     if blocks is None:
         counted = f"Judging by {analysis.verdict.n} blocks, this machine cannot settle it"
         return f"{counted}: a difference is too close to its margin, or blocks differ too much"
@@ -120,7 +122,7 @@ def _other_limit(pair: Pair) -> str | None:
     """Says what to change of that which limits the second variant."""
     analysis = pair.analysis
     results = [analysis.verdict.variants[name] for name in (pair.decision.over, pair.decision.of)]
-    if all(keeps_up(result) for result in results):
+    if all(result.keeps_up for result in results):
         return _more_load(pair)
     result = results[1]
     limit = result.bottleneck
@@ -134,6 +136,8 @@ def _other_limit(pair: Pair) -> str | None:
         name = bottleneck_words(limit.resource)
         return f"Shorten what requests wait for: {name}" if limit.resource not in RESOURCES else f"Enlarge {name}"
     text, option = _STEPS[limit.resource]
+    if limit.resource == "cpu" and bottlenecks.long_pauses(analysis, pair.decision.of):
+        text = _WITH_LONG_PAUSES
     options = _doubled(pair, option, result) if option else {}
     return _step(text, calls.again(analysis, options) if options else None)
 
@@ -147,6 +151,10 @@ _STEPS: Mapping[str, tuple[str, str]] = {
     "downstream": ("Make the service downstream faster: threads of both kinds only wait for it", ""),
     "carriers": ("Find what keeps the carriers: thread dumps and pinned places are in the report", ""),
 }
+
+
+#: What to do about the CPU where garbage collection takes a good part of it.
+_WITH_LONG_PAUSES = "Give it a larger heap, compute less for a request, or give it more CPU"
 
 
 def _doubled(pair: Pair, option: str, result: VariantResult) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from vtlab.analysis.criteria.criterion import criteria_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest
@@ -18,6 +19,8 @@ from vtlab.report.words import figures, phrases
 #: Beside each word, for readers without colour.
 SYMBOLS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "fails": "✗", None: "·"}
 NO_OUTCOME = "no outcome"
+#: A kubelet waits for the answer to a probe for 1 s.
+ALL_IN_TIME = "all within 1 s"
 #: Criteria in the order of reports.
 ORDER = ("capacity", "median", "tail", "median.full", "tail.full", "cpu", "memory", "probe")
 #: How values of a criterion are written, and the unit that stands before them.
@@ -78,9 +81,8 @@ class OutcomeRow:
 
 
 def rows(analysis: Analysis) -> list[OutcomeRow]:
-    """Writes the outcomes of an analysis of one pair (``split_by_comparison``)."""
-    run = analysis.run
-    return [_row(outcome, run.experiment, run.manifest) for outcome in analysis.verdict.outcomes]
+    """Writes the outcomes of an analysis of one pair (``split_by_pair``)."""
+    return [_row(outcome, analysis) for outcome in analysis.verdict.outcomes]
 
 
 def shown(analysis: Analysis) -> list[OutcomeRow]:
@@ -162,10 +164,16 @@ def _names(found: Sequence[OutcomeRow], loads: Mapping[CriterionName, int]) -> l
 
 def margins(analysis: Analysis) -> str:
     """Says up to which difference criteria are the same; empty where none has an interval."""
+    run = analysis.run
+    judged = {o.key: o.margin for o in analysis.verdict.outcomes if o.margin and o.ratio is not None}
+    criteria = [criterion for criterion in criteria_of(run.experiment, run.manifest) if criterion.key in judged]
+    by_amount = {c.key.criterion for c in criteria if judged[c.key] > c.share}
     by_margin: dict[str, list[str]] = {}
-    for outcome in analysis.verdict.outcomes:
-        if outcome.margin and outcome.ratio is not None:
-            by_margin.setdefault(percent(outcome.margin), []).append(outcome.key.criterion)
+    for criterion in criteria:
+        name = criterion.key.criterion
+        amount = _FORMS[name][1](criterion.amount).replace(".00 ", " ")
+        more = f" or {amount}" if name in by_amount else ""
+        by_margin.setdefault(f"{percent(criterion.share)}{more}", []).append(name)
     listed = [f"{margin} ({', '.join(dict.fromkeys(names))})" for margin, names in by_margin.items()]
     return f"Too small to matter: differences up to {figures.listed(listed)}" if listed else ""
 
@@ -183,24 +191,34 @@ def load_words(load: LoadName | None, experiment: Experiment, manifest: Manifest
 
 def bound_sign(outcome: Outcome) -> str:
     """Marks a ratio that may be further from 1: ``≥ ``, and ``≤ `` below 1; empty of any other."""
-    if not outcome.is_lower_bound:
+    if not outcome.is_one_sided:
         return ""
     return "≤ " if outcome.judgement == "worse" and (outcome.ratio or 1.0) < 1 else "≥ "
 
 
-def _row(outcome: Outcome, experiment: Experiment, manifest: Manifest) -> OutcomeRow:
+def _change(outcome: Outcome, analysis: Analysis) -> str:
+    """Writes the change of a criterion, or that each probe had its answer in time; empty of any other without ratio."""
+    if outcome.ratio is not None:
+        return bound_sign(outcome) + figures.change(outcome.ratio, outcome.low, outcome.high)
+    if outcome.key.criterion != "probe":
+        return ""
+    variants = [analysis.verdict.variants[name] for name in (outcome.over, outcome.of)]
+    probes = [probe for variant in variants for probe in variant.probes.values()]
+    # A refused connection is no answer, and takes no time.
+    return ALL_IN_TIME if probes and not any(probe.over_second for probe in probes) else ""
+
+
+def _row(outcome: Outcome, analysis: Analysis) -> OutcomeRow:
+    run = analysis.run
     unit, form = _FORMS[outcome.key.criterion]
-    has_ratio = outcome.ratio is not None
     return OutcomeRow(
         outcome,
         criterion=outcome.key.criterion + (f" ({outcome.percentile})" if outcome.percentile else ""),
-        load=load_words(outcome.key.load, experiment, manifest),
+        load=load_words(outcome.key.load, run.experiment, run.manifest),
         unit=unit,
         base_value=form(outcome.base_value),
         value=form(outcome.value),
-        change=bound_sign(outcome) + figures.change(outcome.ratio or 1.0, outcome.low, outcome.high)
-        if has_ratio
-        else "",
+        change=_change(outcome, analysis),
         judgement=outcome.judgement or NO_OUTCOME,
         symbol=SYMBOLS[outcome.judgement],
     )

@@ -25,6 +25,6 @@ class VerdictLines:
 
 
 def verdict_lines(analysis: Analysis) -> VerdictLines:
-    """Writes the lines of an analysis of one pair (``split_by_comparison``)."""
+    """Writes the lines of an analysis of one pair (``split_by_pair``)."""
     slo = objective.sentence(analysis)
     return VerdictLines(advice.sentence(analysis), why.sentence(analysis), next_step.sentence(analysis), slo)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from vtlab.analysis.comparable import is_only_load
 from vtlab.model.finding import Finding
 from vtlab.model.load import NONE
 from vtlab.model.outcome import Key
 from vtlab.model.run import Analysis
-from vtlab.report.words import bottlenecks, hints, phrases
+from vtlab.report.words import bottlenecks, figures, hints, phrases
 from vtlab.report.words.effects import Pair
 from vtlab.report.words.load_limit import limited_by_load
 
@@ -61,7 +60,19 @@ def _ended(analysis: Analysis) -> str | None:
 
 
 def _limits(pair: Pair) -> str:
-    """Says what limits both variants."""
+    """Says what limits both variants, and what garbage collection takes of a CPU that does."""
+    return _limits_alone(pair) + "".join(_pauses(pair, name) for name in (pair.decision.over, pair.decision.of))
+
+
+def _pauses(pair: Pair, variant: str) -> str:
+    limit = pair.analysis.verdict.variants[variant].bottleneck
+    share = bottlenecks.long_pauses(pair.analysis, variant)
+    if share is None or "cpu" not in (limit.resource, *limit.together):
+        return ""
+    return f"; garbage collection pauses {variant} for {figures.share(share)} of the time"
+
+
+def _limits_alone(pair: Pair) -> str:
     names = (pair.decision.over, pair.decision.of)
     if by_load := limited_by_load(pair.analysis, names):
         return by_load
@@ -73,7 +84,7 @@ def _limits(pair: Pair) -> str:
         return "both are limited by " + re.sub(r"\bits\b", "their", over)
     by_users = f"only by the {phrases.load_words(experiment)}"
     limits = [
-        f"by {limit}" if limit else by_users if is_only_load(result.bottleneck) else None
+        f"by {limit}" if limit else by_users if result.bottleneck.is_load_alone else None
         for limit, result in zip((over, of), results, strict=True)
     ]
     known = [(name, limit) for name, limit in zip(names, limits, strict=True) if limit]

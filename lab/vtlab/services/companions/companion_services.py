@@ -7,19 +7,22 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.errors import PrerequisiteMissing
 from vtlab.host import ports, tools, variables
 from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.processes import Process
 from vtlab.host.tools import Java
 from vtlab.host.wait import TimedOut, wait_until
-from vtlab.model.service import Need, Service, ServiceDependency
+from vtlab.model.service import Need, Service, ServiceDependency, database_among
 from vtlab.services import sample
-from vtlab.services.companions import database, downstream, mariadb
-from vtlab.services.companions.database import Database
+from vtlab.services.companions import database, downstream, mariadb, mariadb_server, postgres
+from vtlab.services.companions.database import Access, Database
 from vtlab.services.companions.downstream import Downstream
+from vtlab.services.companions.mariadb_server import MariaDb
+from vtlab.services.companions.own_server import OwnServer
+from vtlab.services.companions.postgres_server import Postgres
 
-#: Where below a run's folder its database stores.
+#: Where below a run's folder its databases store.
 DATABASE = "database"
 #: Seconds for a command of the user's: to end at once, and to listen.
 _ENDS_AT_ONCE, _UP_WITHIN = 0.5, 120.0
@@ -27,13 +30,13 @@ _DEPENDENCY_ROLE = "the dependency of the service"
 
 
 def versions(needs: Sequence[str]) -> dict[str, str]:
-    """Returns the versions of what an experiment needs, and fetches a MariaDB where that is missing.
+    """Returns the versions of what an experiment needs, and fetches a database where that is missing.
 
     PrerequisiteMissing for the first that cannot be had, BadInput for one of the user's own that makes no sense.
     """
     versions = {}
-    if "database" in needs:
-        versions["database"] = _database_version()
+    if need := database_among(needs):
+        versions["database"] = _database_version(need)
     if "downstream" in needs:
         # vtlab's own one is the app.
         url = downstream.from_environment()
@@ -45,17 +48,19 @@ def versions(needs: Sequence[str]) -> dict[str, str]:
     return versions
 
 
-def _database_version() -> str:
+def _database_version(need: Need) -> str:
     """Returns the version of the user's own database, else of vtlab's."""
-    access = database.from_environment()
-    return database.version_of(access) if access else mariadb.find_or_fetch().version
+    access = database.from_environment(need)
+    if need == "postgres":
+        return f"PostgreSQL {OwnServer(access).version() if access else postgres.find_or_fetch().version}"
+    return mariadb_server.version_of(access) if access else mariadb.find_or_fetch().version
 
 
 def describe_database() -> str:
-    """Describes the database of experiments that need one, and fetches none. Errors as of ``versions``."""
+    """Describes the MariaDB of experiments that need one, and fetches none. Errors as of ``versions``."""
     if database.from_environment() is None and mariadb.can_be_fetched():
         return "MariaDB: fetched when an experiment first needs it"
-    return _database_version()
+    return _database_version("database")
 
 
 class CompanionServices:
@@ -65,7 +70,8 @@ class CompanionServices:
         logs = folder / "logs"
         self._folder = folder
         self._ledger = ledger
-        self._database: Database | None = None
+        self._databases: dict[Need, Database] = {}
+        self._own_server: OwnServer | None = None
         self._dependency: Process | None = None
         self._downstream = Downstream(sample.service(), java, ledger, logs / "downstream.log")
 
@@ -77,12 +83,13 @@ class CompanionServices:
         environment: dict[str, str] = {}
         if service.started_before is not None:
             self._start_dependency(service, service.started_before)
-        if "database" in needs and not service.has_own_databases:
-            access = database.from_environment()
+        need = database_among(needs)
+        if need and not service.has_own_databases:
+            access = database.from_environment(need)
             if access is None:
-                access = self._started_database().access
+                access = self._started_database(need).access
             environment |= service.companion_environment(
-                "database", url=access.url, user=access.user, password=access.password
+                need, url=access.url, user=access.user, password=access.password
             )
         if "downstream" in needs:
             url = downstream.from_environment()
@@ -95,30 +102,50 @@ class CompanionServices:
     def databases(self, needs: Sequence[Need], service: Service, variants: Sequence[str]) -> dict[str, dict[str, str]]:
         """Returns, by variant, the environment that says where its own database is, empty and new for each block; none
         where variants share one. Errors as of ``start``."""
-        if "database" not in needs or not service.has_own_databases:
+        need = database_among(needs)
+        if need is None or not service.has_own_databases:
             return {}
-        if database.from_environment() is not None:
-            raise BadInput(
-                f"{tools.DATABASE_URL} names one database, but each variant of {service.name} needs a separate one",
-                f"unset {tools.DATABASE_URL}: vtlab starts a MariaDB",
-            )
-        names = {variant: f"{database.NAME}_{variant.replace('-', '_')}" for variant in variants}
-        is_of_mysql = any(value.startswith("jdbc:mysql:") for value in service.companions["database"].values())
-        server = self._started_database(list(names.values()), database.FOR_MYSQL if is_of_mysql else None)
-        access = server.access
+        access = database.from_environment(need)
+        if access is not None:
+            self._own_server = self._own_server or OwnServer(access)
+            addresses = self._own_server.create(variants)
+        else:
+            access, addresses = self._made_databases(need, service, variants)
         return {
             variant: service.companion_environment(
-                "database", url=access.url, address=server.address(name), user=access.user, password=access.password
+                need, url=access.url, address=address, user=access.user, password=access.password
             )
-            for variant, name in names.items()
+            for variant, address in addresses.items()
         }
 
-    def _started_database(self, names: Sequence[str] = (), version: str | None = None) -> Database:
-        if self._database is None:
-            tool, log = tools.find_mariadb(), self._folder / "logs" / "database.log"
-            self._database = Database(tool, self._folder / DATABASE, self._ledger, log)
-        self._database.start(names, version)
-        return self._database
+    def close(self) -> None:
+        """Removes what it made on a server of the user's, and ends its own. All else ends with the ledger."""
+        if self._own_server is not None:
+            self._own_server.close()
+        for server in self._databases.values():
+            server.close()
+
+    def _made_databases(self, need: Need, service: Service, variants: Sequence[str]) -> tuple[Access, dict[str, str]]:
+        """Starts vtlab's server with an empty database for each variant; returns how to reach it, and each address."""
+        names = {variant: f"{database.NAME}_{variant.replace('-', '_')}" for variant in variants}
+        is_of_mysql = any(value.startswith("jdbc:mysql:") for value in service.companions.get(need, {}).values())
+        server = self._started_database(need, list(names.values()), is_of_mysql)
+        return server.access, {variant: server.address(name) for variant, name in names.items()}
+
+    def _started_database(self, need: Need, names: Sequence[str] = (), is_of_mysql: bool = False) -> Database:
+        if need not in self._databases:
+            folder, log = self._folder / DATABASE / need, self._folder / "logs" / "database.log"
+            self._databases[need] = (
+                Postgres(postgres.find_or_fetch(), folder, self._ledger, log)
+                if need == "postgres"
+                else MariaDb(mariadb.find_or_fetch(), folder, self._ledger, log)
+            )
+        server = self._databases[need]
+        if isinstance(server, MariaDb) and is_of_mysql:
+            server.start(names, server.version_for_mysql)
+        else:
+            server.start(names)
+        return server
 
     def _start_dependency(self, service: Service, dependency: ServiceDependency) -> None:
         """Starts what the service needs, once for a run, with the whole of vtlab's environment: it is the user's.
@@ -156,4 +183,5 @@ class CompanionServices:
         """Names the companion that ended, and how; None while all run."""
         if self._dependency is not None and self._dependency.returncode():
             return f"the dependency of the service ended with {self._dependency.exit_description()}"
-        return (self._database.exit_description() if self._database else None) or self._downstream.exit_description()
+        ended = next(filter(None, (server.exit_description() for server in self._databases.values())), None)
+        return ended or self._downstream.exit_description()

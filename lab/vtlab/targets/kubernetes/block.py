@@ -11,7 +11,7 @@ from vtlab.analysis import preflight
 from vtlab.errors import BlockFault, LabError, VariantFailed
 from vtlab.host.machine import difference, reaching
 from vtlab.k6 import user_script
-from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
+from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables, run_id_of
 from vtlab.k6.rows import RowsTaken
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -67,7 +67,6 @@ class KubernetesBlock:
         self._loaded = dict(start.pods)
         #: The last phase of each variant in this block.
         self._before: dict[str, Trial] = {}
-        self._loads = 0
         self._rows = RowsTaken()
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
@@ -97,6 +96,11 @@ class KubernetesBlock:
     def end_warm_up(self) -> None:
         """Does nothing: the compilers of a pod never go first, as vtlab is not in it."""
 
+    def set_load(self, experiment: Experiment) -> None:
+        """Takes over the load that a search chose; k6 reads it in the ConfigMap of the run."""
+        self._experiment = experiment
+        self._site.objects.replace_experiment(experiment)
+
     def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.
@@ -104,7 +108,8 @@ class KubernetesBlock:
         Fills ``server`` and ``machine`` of every record. Every answer is waited for: vtlab may replace pods, not end
         one, and the next block waits for their end anyway.
         """
-        return self._load(phase_variables(replace(call, wait_for_answers=True)))
+        variables = phase_variables(replace(call, wait_for_answers=True))
+        return self._load({**variables, "RUN_ID": run_id_of(self._site.run_id, call)})
 
     def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
@@ -206,7 +211,7 @@ class KubernetesBlock:
         phases = document.phases
         for trial in phases:
             trial.raised_cpu = self._raised
-        nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self.start.pods.values())}
+        nodes = {pods.node(pod) for pod in (k6, *self.start.pods.values())}
         refuse_pressure(site.client, nodes, phases[0].begin, phases[-1].drained)
         return document
 
@@ -214,14 +219,13 @@ class KubernetesBlock:
         """Runs a Job of k6 and returns its pod and log. Whatever happens, the Job is deleted. A pre-flight sends no
         samples to Prometheus, and has so much time as the answers may take."""
         cluster, run = self._site.cluster, self._site.objects
-        self._loads += 1
-        name = f"{run.name}-{self.start.number}-{self.start.attempt}-{self._loads}"
+        name = f"{run.name}-{self.start.number}-{self.start.attempt}-{run.jobs + 1}"
         env = {
             "TARGETS": json.dumps(self._urls),
-            **variables,
             "RUN_ID": self._site.run_id,
             "BLOCK": str(self.start.number),
             "DOCUMENT": "stdout",
+            **variables,
             **({"ORIGIN": origin} if origin else {}),
         }
         copied = self._site.copies
@@ -231,7 +235,7 @@ class KubernetesBlock:
         else:
             template = release.template(cluster, self._experiment)
         try:
-            run.create_job(job.manifest(template, name, labels.for_release(cluster.release), env, run.name))
+            run.create_job(job.manifest(template, name, labels.for_release(cluster.release), env, run.plan))
             began = self._site.client.now()
             pod = self._ended(name, began)
             log = cluster.log(pods.name(pod), labels.K6_CONTAINER)

@@ -19,10 +19,14 @@ def remote_write(cluster: Cluster) -> str:
     return next((job.remote_write(cron_job) for cron_job in cluster.cron_jobs(cluster.release.selector("k6"))), "")
 
 
+def client(cluster: Cluster, remote_write: str) -> PrometheusApi:
+    """Returns a client of the Prometheus at that URL of k6's samples."""
+    forward = Forward(cluster, remote_write)
+    return PrometheusApi(forward.url, transport=forward)
+
+
 @contextlib.contextmanager
 def connect(ref: ReleaseRef) -> Iterator[PrometheusApi]:
     """Connects to the Prometheus to which the k6 of a release pushes."""
-    with contextlib.closing(Cluster(ref)) as cluster:
-        forward = Forward(cluster, remote_write(cluster))
-        with PrometheusApi(forward.url, transport=forward) as client:
-            yield client
+    with contextlib.closing(Cluster(ref)) as cluster, client(cluster, remote_write(cluster)) as connected:
+        yield connected

@@ -110,7 +110,9 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
         index, _, total = number.partition("/")
         parts[int(index)], count = part, int(total)
     if not parts or sorted(parts) != list(range(1, count + 1)):
-        shortfall = f"only {len(parts)} of {count} parts of its document" if parts else "no document"
+        # A kubelet keeps the last 10 MiB of a log, or what its containerLogMaxSize says.
+        cut = " (the kubelet cuts logs at containerLogMaxSize)" if parts and 1 not in parts else ""
+        shortfall = f"only {len(parts)} of {count} parts of its document{cut}" if parts else "no document"
         raise BlockFault(f"k6 left {shortfall} in its log: {last_lines(log) or 'its log is empty'}")
     try:
         return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))

@@ -8,9 +8,10 @@ CronJob. Of a service of the user's vtlab makes the Deployments itself (``copies
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,8 @@ class KubernetesTarget:
 
     def __init__(self, site: ClusterSite) -> None:
         self.site = site
+        #: Starts so far: a change of this number in an annotation replaces the pods. An attempt may start them twice.
+        self._starts = 0
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
         """Starts fresh pods of all variants: ready, limits verified, scraped at least once. Variants whose service does
@@ -74,14 +77,20 @@ class KubernetesTarget:
         says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
         service, client = resolve_service(experiment), self.site.client
-        pods_by_variant, failed = self._replace_pods(service, experiment, f"{self.site.objects.name}-{block}-{attempt}")
+        # Before any pod is replaced.
         client.refuse_old()
+        self._starts += 1
+        stamp = f"{self.site.objects.name}-{block}-{self._starts}"
+        pods_by_variant, failed = self._replace_pods(service, experiment, stamp)
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
         client.selectors = self._selectors(pods_by_variant)
         scraped_at = {name: self._scraped(name, now) for name in pods_by_variant}
+        processors_of = node_processors(client, {pods.node(pod) for pod in pods_by_variant.values()})
         instances = [
-            self._verified(StartedPod(service, experiment, name, pod), scraped_at[name])
+            self._verified(StartedPod(service, experiment, name, pod), scraped_at[name]).model_copy(
+                update={"node": pods.node(pod), "node_cpu": processors_of.get(pods.node(pod))}
+            )
             for name, pod in pods_by_variant.items()
         ]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
@@ -224,6 +233,16 @@ def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, versio
             if ref.copying
             else "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),
         )
+
+
+def node_processors(client: Prometheus, nodes: Set[str]) -> dict[str, str]:
+    """Returns the processors of nodes, by their names, where there is more than one and node-exporter says it."""
+    if len(nodes) < 2:
+        return {}
+    named = "|".join(map(re.escape, sorted(nodes)))
+    names = f"group_left (nodename) node_uname_info{{nodename=~{json.dumps(named)}}}"
+    series = client.query(f"count by (nodename, model_name) (node_cpu_info * on (instance) {names})", client.now())
+    return {labels["nodename"]: f"{count:g} × {labels.get('model_name', 'unknown')}" for labels, count in series}
 
 
 def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:

@@ -18,7 +18,7 @@ from vtlab.host import machine, tools, usage
 from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
-from vtlab.k6.call import phase_variables
+from vtlab.k6.call import phase_variables, run_id_of
 from vtlab.k6.rows import RowsTaken
 from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
@@ -139,6 +139,10 @@ class LocalBlock:
     def _running(self) -> list[VariantProcess]:
         return [variant for variant in self.variants if variant.variant not in self._retired]
 
+    def set_load(self, experiment: Experiment) -> None:
+        """Takes over the load that a search chose; k6 reads it in the folder of the run (``normalised.PLAN``)."""
+        self.experiment = experiment
+
     def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, or once for each variant. BlockFault when k6 fails, or, stopping k6, when what the variants
         need or Prometheus dies; VariantFailed when a variant does.
@@ -158,7 +162,8 @@ class LocalBlock:
         if self.experiment.reset and (call.trial_order or call.typical):
             return self._load_apart(call)
         parts = self._parts(call) if call.is_at_once else {None: call}
-        return self._run([self._call(phase_variables(part), only=name) for name, part in parts.items()])
+        run_id = run_id_of(self._site.run_id, call)
+        return self._run([self._call(phase_variables(part), run_id, only=name) for name, part in parts.items()])
 
     def _count_cpu(self, phases: Sequence[Trial]) -> None:
         """Fills in the CPU as the kernel counts it: a window of a second lies between two scrapes."""
@@ -193,7 +198,7 @@ class LocalBlock:
             self._reset(variant)
             pacing = replace(call.pacing, users=users)
             part = LoadCall(trial_order=[variant], first_position=position, with_probe=call.with_probe, pacing=pacing)
-            documents.append(self._load(phase_variables(part)))
+            documents.append(self._load(phase_variables(part), run_id_of(self._site.run_id, call)))
         if typical := call.typical:
             for variant in typical.order:
                 self._reset(variant)
@@ -423,6 +428,8 @@ class LocalBlock:
         same = str(variant.process.identity) == instance.identity
         update = {
             "alive": same and variant.process.identity.alive(),
+            # Also where it ended between two calls of k6, or just as one did.
+            "ended": variant.end() if same else None,
             "oom_kills": variant.oom_kills(),
             "resident_peak": usage.resident_peak(variant.process.pid) if same else None,
         }

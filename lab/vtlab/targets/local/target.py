@@ -18,7 +18,7 @@ from vtlab.host import agent, cgroup, cgroup_hierarchies, ports, process_ledger,
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
-from vtlab.prometheus.queries import Prometheus
+from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services.companions import companion_services
 from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.services.process import Launch, VariantProcess, WrongPort, java_of, ready_within, spawn
@@ -121,8 +121,10 @@ class LocalTarget:
         return failures
 
     def _verify_ready(self, failures: list[Failure]) -> list[Instance]:
-        """Returns the variants that are ready and verified; one that has ended meanwhile is added to the failures."""
-        instances = []
+        """Returns the variants that are ready and verified. One that has ended meanwhile is added to the failures, and
+        so is one that Prometheus cannot scrape while it scrapes another. NotScraped where it can scrape none."""
+        instances: list[Instance] = []
+        silent: list[tuple[VariantProcess, NotScraped]] = []
         failed = {failure.variant for failure in failures}
         with Prometheus(self.site.prometheus.url) as client:
             for variant in [variant for variant in self._running if variant.variant not in failed]:
@@ -130,6 +132,13 @@ class LocalTarget:
                     instances.append(self._verified(client, variant))
                 except VariantFailed as failure:
                     failures.append(_at_start(failure.variant, failure.reason))
+                except NotScraped as fault:
+                    silent.append((variant, fault))
+        for variant, unread in silent:
+            if not instances:
+                raise unread
+            failures.append(_at_start(variant.variant, f"its metrics did not come within {_SCRAPED_WITHIN:.0f} s"))
+            variant.process.stop(1)
         return instances
 
     def _await_ready(self) -> list[Failure]:
@@ -222,6 +231,8 @@ def local_target(
             ledger = process_ledger.open_exclusive(root)
         for name in ("k6", companion_services.DATABASE, dumps.FOLDER, *([] if options.prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
+        companions = CompanionServices(folder, jdk, ledger)
+        end.callback(companions.close)
         end.enter_context(ledger)
         files = PrometheusFiles(folder / KEPT, folder / "logs" / "prometheus.log", shipped.ROOT / rules.FILE)
         site = LocalSite(
@@ -231,7 +242,7 @@ def local_target(
             k6=k6,
             k6_prefix=options.k6_prefix,
             prometheus=PrometheusServer(prometheus, files, ledger, options.prometheus_port),
-            companions=CompanionServices(folder, jdk, ledger),
+            companions=companions,
             run_id=options.run_id or folder.name,
             say=say,
         )

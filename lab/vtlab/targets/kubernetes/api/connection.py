@@ -20,6 +20,7 @@ from kubernetes.stream import ws_client
 from urllib3.exceptions import HTTPError
 
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.host.tools import in_checkout
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.api.types import Json
 
@@ -172,7 +173,7 @@ def _configuration(ref: ReleaseRef, is_inside: bool) -> client.Configuration:
             raise BadInput(f"context '{ref.context}': {error}", "kubectl config get-contexts lists them") from None
         raise PrerequisiteMissing(
             f"no cluster is configured: {error}",
-            "create a cluster (make up), or set KUBECONFIG to its configuration",
+            in_checkout("create a cluster (make up), or ") + "set KUBECONFIG to the configuration of your cluster",
         ) from None
     return settings
 

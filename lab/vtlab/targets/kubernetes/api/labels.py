@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from vtlab.errors import BadInput
 from vtlab.host import processes
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.api.types import Json
@@ -49,6 +50,14 @@ def is_orphaned(created: Json) -> bool:
     pid, _, start = process.partition("-")
     is_owner_known = machine == _machine() and pid.isdigit() and start.isdigit()
     return is_owner_known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Parses labels of an option. BadInput where the text is not like ``release=stack,team=a``."""
+    parts = [part.partition("=") for part in filter(None, (word.strip() for word in text.split(",")))]
+    if any(not name or not equals for name, equals, _ in parts):
+        raise BadInput(f"'{text}' is not a list of labels", "write them as release=stack,team=a")
+    return {name: value for name, _, value in parts}
 
 
 def owner_reference(owner: Json) -> Json:

@@ -92,6 +92,11 @@ def exit_code(pod: Json, container: str) -> int | None:
     return None
 
 
+def node(pod: Json) -> str:
+    """Returns the name of the node that a pod runs on."""
+    return str(pod.get("spec", {}).get("nodeName", ""))
+
+
 def started_in(pod: Json) -> float:
     """Returns the whole seconds from the start of a pod's containers until it was ready; 0 where unknown."""
     ready_at = _condition(pod, "Ready").get("lastTransitionTime")

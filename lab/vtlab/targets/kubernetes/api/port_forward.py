@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 import httpcore
@@ -115,14 +115,25 @@ class _Network(httpcore.NetworkBackend):
             selector = ",".join(f"{key}={value}" for key, value in (service["spec"].get("selector") or {}).items())
             if not selector:
                 raise httpcore.ConnectError("the Service selects no pods")
-            ready = [pod for pod in self._cluster.pods(selector, self._namespace) if pods.ready(pod)]
-            if not ready:
-                raise httpcore.ConnectError("the Service has no ready pod")
-            # The same of several pods in every connection: their samples differ.
-            pod = min(ready, key=pods.name)
+            pod = self._only(self._cluster.pods(selector, self._namespace))
             return _Stream(self._cluster.open_port(pods.name(pod), self._namespace, target_port(service, port, pod)))
         except (NotFound, OSError) as error:
             raise httpcore.ConnectError(str(error)) from error
+
+    def _only(self, pods_of_service: Sequence[Json]) -> Json:
+        """Returns the ready pod. PrerequisiteMissing where several stay: k6 sends its samples to one of them."""
+        ready = [pod for pod in pods_of_service if pods.ready(pod)]
+        if not ready:
+            raise httpcore.ConnectError("the Service has no ready pod")
+        staying = sorted(pods.name(pod) for pod in ready if not pod["metadata"].get("deletionTimestamp"))
+        if len(staying) > 1:
+            raise PrerequisiteMissing(
+                f"Prometheus (service {self._service} in namespace {self._namespace}) has {len(staying)} pods"
+                f" ({', '.join(staying)}): k6's samples would be in one of them, and vtlab asks another",
+                f"make a Service for one of them (selector statefulset.kubernetes.io/pod-name: {staying[0]}), and name"
+                " it: monitoring.prometheusUrl of the chart, --prometheus for copies",
+            )
+        return min(ready, key=lambda pod: (bool(pod["metadata"].get("deletionTimestamp")), pods.name(pod)))
 
 
 class _Stream(httpcore.NetworkStream):

@@ -19,6 +19,8 @@ class Copying:
     k6_image: str
     #: Labels of the ServiceMonitor, by which some Prometheus select them: ``release=stack,team=a``.
     monitor_labels: str = ""
+    #: Labels of the nodes for k6, as ``monitor_labels``.
+    k6_node_selector: str = ""
 
     @property
     def remote_write(self) -> str:

@@ -18,11 +18,16 @@ PLAN = "plan.json"
 
 
 class RunObjects:
-    """The objects of one run: a ConfigMap with the experiment, and the Job of the current call of k6."""
+    """The objects of one run: a ConfigMap with the experiment, another with the load that a search chose for it, and
+    the Job of the current call of k6."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.name = name
+        #: Name of the ConfigMap whose experiment k6 reads.
+        self.plan = name
         self._cluster = cluster
+        #: Jobs that were created so far: each has a name of its own.
+        self.jobs = 0
         self._config_map = False
         self._job: str | None = None
 
@@ -40,6 +45,18 @@ class RunObjects:
         data = {PLAN: normalised.as_json(experiment), **files}
         self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
+    def replace_experiment(self, experiment: Experiment) -> None:
+        """Creates the ConfigMap that k6 reads from now on, and which is deleted with the first: vtlab may create and
+        delete ConfigMaps, not change them."""
+        self.plan = f"{self.name}-load"
+        metadata = {
+            "name": self.plan,
+            "labels": labels.for_release(self._cluster.release),
+            "ownerReferences": [labels.owner_reference(self.config_map())],
+        }
+        data = {PLAN: normalised.as_json(experiment)}
+        self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
     def config_map(self) -> Json:
         """Returns the ConfigMap, which owns the other objects of the run. BlockFault where it is gone."""
         for present in self._cluster.config_maps(labels.vtlab_selector(self._cluster.release)):
@@ -50,6 +67,7 @@ class RunObjects:
     def create_job(self, body: Json) -> None:
         """Creates a Job; the run has one at a time."""
         self._job = body["metadata"]["name"]
+        self.jobs += 1
         self._cluster.create_job(body)
 
     def delete_job(self) -> None:
@@ -59,10 +77,11 @@ class RunObjects:
             self._job = None
 
     def delete(self) -> None:
-        """Deletes the Job and the ConfigMap."""
+        """Deletes the Job and the ConfigMaps."""
         self.delete_job()
         if self._config_map:
-            self._cluster.delete_config_map(self.name)
+            for name in dict.fromkeys([self.plan, self.name]):
+                self._cluster.delete_config_map(name)
             self._config_map = False
 
 

@@ -10,6 +10,7 @@ from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
+from vtlab.targets.kubernetes.api import labels
 from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
@@ -27,8 +28,8 @@ def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFac
 
 def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
     ref = cluster.release
-    # Refuses what are no labels.
-    monitor_labels(ref)
+    for text in (copying_of(ref).monitor_labels, copying_of(ref).k6_node_selector):
+        labels.pairs(text)
     source = find_original(cluster, service)
     refuse_what_copies_lack(service, experiment)
     where = {"deployment": service.deployment} if service.deployment else {}
@@ -88,12 +89,3 @@ def refuse_what_copies_lack(service: Service, experiment: Experiment) -> None:
             " object in the cluster would hold in plain text",
             "put them into a Secret that a Deployment uses, and measure copies of that Deployment",
         )
-
-
-def monitor_labels(ref: ReleaseRef) -> dict[str, str]:
-    """Returns the labels of the ServiceMonitor. BadInput where the text is not like ``release=stack,team=a``."""
-    text = copying_of(ref).monitor_labels
-    pairs = [part.partition("=") for part in filter(None, (word.strip() for word in text.split(",")))]
-    if any(not name or not equals for name, equals, _ in pairs):
-        raise BadInput(f"'{text}' is not a list of labels", "write them as release=stack,team=a")
-    return {name: value for name, _, value in pairs}

@@ -11,11 +11,12 @@ import yaml
 
 from vtlab import shipped
 from vtlab.k6.call import ENVIRONMENT, OPTIONS, PUSH_ENVIRONMENT, PUSH_OPTIONS
-from vtlab.targets.kubernetes.api import watch
+from vtlab.targets.kubernetes.api import labels, watch
 from vtlab.targets.kubernetes.api.labels import K6_CONTAINER
 from vtlab.targets.kubernetes.api.release_ref import Copying
 from vtlab.targets.kubernetes.api.run_objects import PLAN
 from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.copies import manifests
 from vtlab.targets.kubernetes.copies.workload_secret import Files
 
 #: User id of k6's image.
@@ -28,16 +29,21 @@ _WITHIN = 3600.0
 def images() -> tuple[str, str]:
     """Returns the images that the chart names: the sample application's, which contains the agent, and k6's."""
     helm = shipped.ROOT / "helm"
-    values = yaml.safe_load((helm / "values.yaml").read_text(encoding="utf-8"))
+    values = _chart_values()
     version = yaml.safe_load((helm / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
     app, k6_image = values["image"], values["k6"]["image"]
-    return f"{app['repository']}:{app['tag'] or version}", f"{k6_image['repository']}:{k6_image['tag']}"
+    return _reference(app, version), _reference(k6_image, version)
 
 
-def _resources() -> Json:
-    """Returns the resources of k6, requested and limited as in the chart."""
-    values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))["k6"]
-    return {"requests": values["requests"], "limits": values["limits"]}
+def _reference(image: Json, version: str) -> str:
+    """Returns an image of the chart's values, as the chart does."""
+    by_digest = f"@{image['digest']}" if image["digest"] else ""
+    return str(image["repository"]) + (by_digest or f":{image['tag'] or version}")
+
+
+def _chart_values() -> Json:
+    values: Json = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
+    return values
 
 
 def scripts() -> dict[str, str]:
@@ -59,6 +65,8 @@ class K6JobParts:
     copying: Copying
     #: Files of the workload.
     files: Files
+    #: Spec of the original's pod, whose registry and tainted nodes k6's pod may use, too.
+    original: Json
 
 
 def template(parts: K6JobParts, preflight_within: float | None = None) -> Json:
@@ -67,11 +75,14 @@ def template(parts: K6JobParts, preflight_within: float | None = None) -> Json:
     within = _WITHIN if preflight_within is None else watch.READY_WITHIN + preflight_within
     container = _container(parts, PUSH_OPTIONS if preflight_within is None else ())
     pod = _pod(parts, container, math.ceil(within))
-    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": dict(parts.labels)}, "spec": pod}}
+    values = _chart_values()
+    metadata = {"labels": {**values["podLabels"], **parts.labels}, "annotations": values["podAnnotations"]}
+    spec = {"backoffLimit": 0, "template": {"metadata": metadata, "spec": pod}}
     return {**parts.config_map, "spec": {"jobTemplate": {"spec": spec}}}
 
 
 def _container(parts: K6JobParts, push: Sequence[str]) -> Json:
+    k6 = _chart_values()["k6"]
     environment = {
         **ENVIRONMENT,
         **PUSH_ENVIRONMENT,
@@ -91,7 +102,7 @@ def _container(parts: K6JobParts, push: Sequence[str]) -> Json:
         },
         "command": ["k6", "run", *OPTIONS, *push, parts.files.start(f"{FOLDER}/block.ts")],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
-        "resources": _resources(),
+        "resources": {"requests": k6["requests"], "limits": k6["limits"]},
         "volumeMounts": [{"name": "scripts", "mountPath": FOLDER, "readOnly": True}],
     }
 
@@ -114,10 +125,22 @@ def _pod(parts: K6JobParts, container: Json, within: int) -> Json:
             "runAsGroup": _USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
+        **_scheduling(parts),
         "restartPolicy": "Never",
         "activeDeadlineSeconds": within,
         "containers": [container],
         "volumes": volumes,
+    }
+
+
+def _scheduling(parts: K6JobParts) -> Json:
+    """Returns where k6's pod may run, and what may pull its image."""
+    variants = {labels.INSTANCE: parts.labels[labels.INSTANCE], labels.COMPONENT: "variant"}
+    nodes = labels.pairs(parts.copying.k6_node_selector)
+    return {
+        **{key: parts.original[key] for key in ("imagePullSecrets", "tolerations") if parts.original.get(key)},
+        **({"nodeSelector": nodes} if nodes else {}),
+        "affinity": {"podAntiAffinity": {manifests.PREFERRED: [manifests.same_node(variants)]}},
     }
 
 

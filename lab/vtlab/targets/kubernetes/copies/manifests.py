@@ -48,6 +48,7 @@ def deployment(variant: CopiedVariant, metadata: Json, annotations: Mapping[str,
         container.get("lifecycle", {}).pop("preStop", None)
         for port in container.get("ports", []):
             port.pop("hostPort", None)
+    _prefer_one_node(spec, metadata["labels"])
     container = next(copied for copied in spec["containers"] if copied["name"] == original.container["name"])
     _change(container, variant)
     spec["initContainers"] = [_agent_container(agent_image, spec), *spec.get("initContainers", [])]
@@ -108,6 +109,25 @@ def selector(labels: Mapping[str, str]) -> dict[str, str]:
     """Returns those labels that tell vtlab's pods from all others."""
     names = (INSTANCE, COMPONENT, VARIANT)
     return {name: labels[name] for name in names if name in labels}
+
+
+#: Key of rules that the scheduler may break.
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def same_node(labels: Mapping[str, str]) -> Json:
+    """Returns the term of an affinity to nodes with pods of these labels."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(labels)}}
+    return {"weight": 100, "podAffinityTerm": term}
+
+
+def _prefer_one_node(spec: Json, labels: Mapping[str, str]) -> None:
+    """Makes the copies of a run prefer one node, or the nodes would be compared, too."""
+    copies = {name: labels[name] for name in (INSTANCE, COMPONENT)}
+    affinity = spec.get("affinity") or {}
+    of_pods = affinity.get("podAffinity") or {}
+    preferred = [*(of_pods.get(PREFERRED) or []), same_node(copies)]
+    spec["affinity"] = {**affinity, "podAffinity": {**of_pods, PREFERRED: preferred}}
 
 
 def _change(container: Json, variant: CopiedVariant) -> None:

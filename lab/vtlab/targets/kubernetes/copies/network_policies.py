@@ -66,7 +66,8 @@ def for_k6(
         "policyTypes": ["Ingress", "Egress"],
         "egress": [
             {"to": [{"podSelector": {"matchLabels": dict(labels)}}], "ports": [*map(_tcp, ports)]},
-            {"ports": [{"port": 53, "protocol": "UDP"}, _tcp(53)]},
+            # The pods of OpenShift's DNS listen on the second.
+            {"ports": [{"port": port, "protocol": kind} for port in (53, 5353) for kind in ("UDP", "TCP")]},
             {"to": [monitoring_peer], "ports": [_tcp(prometheus)]},
         ],
     }

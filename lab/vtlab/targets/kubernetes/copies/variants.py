@@ -72,7 +72,15 @@ class Copies:
     def template(self, preflight_within: float | None = None) -> Json:
         """Returns the template of k6's Jobs, while the copies exist. ``preflight_within`` as in ``k6_job``."""
         ref = self._cluster.release
-        parts = K6JobParts(self._objects.config_map(), self._labels("k6"), ref.namespace, copying_of(ref), self._files)
+        assert self._source
+        parts = K6JobParts(
+            self._objects.config_map(),
+            self._labels("k6"),
+            ref.namespace,
+            copying_of(ref),
+            self._files,
+            self._source.template["spec"],
+        )
         return k6_job.template(parts, preflight_within)
 
     def _create(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> Original:
@@ -98,7 +106,7 @@ class Copies:
             deployment = manifests.deployment(variant, metadata, annotations, copying.agent_image)
             bodies += [manifests.service(source, metadata), deployment]
         metadata = self._metadata(cluster.release.name, owner, self._labels("variant"))
-        bodies.append(manifests.monitor(metadata, facts.monitor_labels(cluster.release)))
+        bodies.append(manifests.monitor(metadata, labels.pairs(copying.monitor_labels)))
         for body in bodies:
             cluster.create(body)
         return source

@@ -44,7 +44,12 @@ def companion_environment(service: Service) -> set[str]:
 
 def refuse_unmet_needs(ref: ReleaseRef, service: Service, experiment: Experiment, deployment: Json) -> None:
     """Raises PrerequisiteMissing when the variants, which are alike, lack what the experiment needs beside them. Which
-    JDK runs, each JVM says itself once it has started."""
+    JDK runs, each JVM says itself once it has started. BadInput where the chart does not have it."""
+    if "postgres" in experiment.needs:
+        raise BadInput(
+            f"{experiment.name} needs postgres, and the chart has MariaDB alone",
+            "measure it on this machine (--target local), or copies of a Deployment that names its database",
+        )
     variables = {variable["name"] for variable in app(deployment).get("env", [])}
     for need in experiment.needs:
         if not service.companions.get(need, {}).keys() <= variables:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from vtlab import __version__
+from vtlab import __version__, shipped
 from vtlab.errors import PrerequisiteMissing
+from vtlab.host.tools import in_checkout
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
@@ -62,6 +63,11 @@ def template(cluster: Cluster, experiment: Experiment) -> Json:
     return cron_job
 
 
+def installation() -> str:
+    """Returns the command that installs the lab: from the checkout, or the chart in the wheel."""
+    return in_checkout("make up, or helm install") or f"helm install lab {shipped.ROOT / 'helm'}"
+
+
 def _deployment(cluster: Cluster, name: str) -> Json:
     ref = cluster.release
     try:
@@ -69,5 +75,5 @@ def _deployment(cluster: Cluster, name: str) -> Json:
     except NotFound:
         raise PrerequisiteMissing(
             f"there is no Deployment {ref.deployment(name)} in namespace {ref.namespace}",
-            "install the lab (make up, or helm install), or name its place: --namespace, --release, --context",
+            f"install the lab ({installation()}), or name its place: --namespace, --release, --context",
         ) from None
