@@ -39,10 +39,12 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
     assert latency is not None
     assert service >= 0.2, "no wait is shorter than it was asked to be"
     # Between two requests of a user a busy machine takes its time, so no law says that all 20 are in flight.
-    in_flight_client, in_flight = server["in_flight_client"], server["in_flight"]
+    in_flight_client, in_flight, started = server["in_flight_client"], server["in_flight"], server["started"]
     assert in_flight_client is not None
     assert in_flight_client <= 1.005 * 20
-    assert trial.throughput * latency == pytest.approx(in_flight_client, rel=0.03), "users in flight at the client"
+    # Both from the same samples: k6 on a busy machine sends them late, and the window lacks its last second.
+    assert started is not None
+    assert min(20, started * latency) == pytest.approx(in_flight_client, rel=0.03), "users in flight at the client"
     assert in_flight is not None
     assert in_flight <= served_at_once
     assert trial.throughput * service <= 1.03 * served_at_once, "requests that the server works on"
