@@ -67,7 +67,7 @@ class SearchedTarget(RecordedTarget):
 
 
 def searched_run(blocks: int = 1, warm_up: int = 3, **changes: Any) -> Run:
-    return replay.run(replay.experiment(load={"full": "auto"}, **changes), blocks, warm_up)
+    return replay.run(replay.experiment(**{"load": {"full": "auto"}, **changes}), blocks, warm_up)
 
 
 def measured(target: RecordedTarget, folder: Path, run: Run) -> tuple[Run, str]:
@@ -150,22 +150,47 @@ def test_a_variant_that_breaks_at_a_level_gets_a_fresh_jvm_for_the_block(tmp_pat
     assert block.failures == [], "what a level broke is no failure of the block"
 
 
-def test_a_run_that_is_interrupted_after_its_search_goes_on_with_what_it_chose(tmp_path: Path) -> None:
-    def interrupted(call: LoadCall, document: K6Document) -> K6Document:
-        if not call.pacing.users:
-            raise Interrupted("interrupted by SIGINT")
-        return document
+def interrupted(call: LoadCall, document: K6Document) -> K6Document:
+    """Stops a run in the first call after its search: the user saw what vtlab chose, and no block is measured."""
+    if not call.pacing.users:
+        raise Interrupted("interrupted by SIGINT")
+    return document
 
-    run = searched_run()
-    with pytest.raises(Interrupted):
-        measured(SearchedTarget(run.blocks, change=interrupted), tmp_path, run)
-    between = store.read(tmp_path)
+
+@pytest.mark.parametrize("requests", [["GET /orders/17"], ['POST /orders {"item": 17}']])
+def test_a_run_that_is_interrupted_after_its_search_goes_on_with_what_it_chose(
+    tmp_path: Path, requests: list[str]
+) -> None:
+    run = searched_run(requests=requests)
+    with pytest.raises(Interrupted) as ended, measure._resumable(tmp_path):
+        measured(SearchedTarget([run.blocks[0]] * 2, change=interrupted), tmp_path, run)
+    assert ended.value.message.endswith(f"the search and every finished block are kept in {tmp_path}")
+    assert ended.value.fix == f"vtlab resume {tmp_path}"
+    between, searched = store.read(tmp_path), (tmp_path / store.SEARCH).read_bytes()
     assert (between.blocks, between.experiment.load.users) == ([], CHOSEN)
     finished, printed = measured(target := SearchedTarget(run.blocks), tmp_path, run)
     assert target.starts == [False]
+    assert not any(call.pacing.users for call in target.journal.loads), "no level is measured again"
     assert "searching" not in printed
     assert finished.manifest.curve == between.manifest.curve
-    assert len(finished.blocks) == 1
+    assert finished.experiment == between.experiment, "users, windows and ramp-up as the search chose them"
+    assert (tmp_path / store.SEARCH).read_bytes() == searched
+    assert [(block.block, block.attempt, block.search_seconds) for block in finished.blocks] == [(1, 1, 0.0)]
+
+
+def test_a_resumed_run_plans_its_typical_load_by_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    curves: list[Curve | None] = []
+    monkeypatch.setattr(
+        "vtlab.planning.typical_load.plan",
+        lambda experiment, blocks, curve, at_once: curves.append(curve),
+    )
+    run = searched_run(load={"full": "auto", "typical": {"share": 0.6}})
+    with pytest.raises(Interrupted):
+        measured(SearchedTarget(run.blocks, change=interrupted), tmp_path, run)
+    assert curves == []
+    finished, _ = measured(SearchedTarget(run.blocks), tmp_path, run)
+    assert curves == [finished.manifest.curve]
+    assert finished.manifest.curve is not None
 
 
 def test_a_rejected_block_costs_no_search_and_a_broken_search_is_made_again(tmp_path: Path) -> None:

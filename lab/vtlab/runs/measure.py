@@ -69,7 +69,7 @@ def _resumable(folder: Path) -> Iterator[None]:
     except Interrupted as error:
         if _lacks_load(folder):
             raise discarded(folder, error) from None
-        message = f"{error.message}; every finished block is kept in {folder}"
+        message = f"{error.message}; {_kept(folder)} in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
     except LabError as error:
         if _lacks_load(folder):
@@ -86,6 +86,12 @@ def _lacks_load(folder: Path) -> bool:
     """Tells whether the load of the run in the folder is still to be searched. Of a call with several runs all have a
     load."""
     return any(run.experiment.is_searched for run in store.read_runs(folder).values())
+
+
+def _kept(folder: Path) -> str:
+    """Says what the run in the folder keeps of what was measured."""
+    is_searched = any(run.manifest.curve for run in store.read_runs(folder).values())
+    return "the search and every finished block are kept" if is_searched else "every finished block is kept"
 
 
 def measure_run(
