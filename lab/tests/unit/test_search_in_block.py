@@ -124,16 +124,30 @@ def test_the_part_of_the_warm_up_with_more_cpu_comes_once_before_the_search(tmp_
     assert events[1:3] == ["raise platform virtual", "2 cheap and 0 trial-load cycles of platform virtual"]
 
 
-def test_requests_that_write_are_searched_on_jvms_that_the_block_does_not_use(tmp_path: Path) -> None:
-    run = searched_run(requests=["POST /orders"])
-    target = SearchedTarget([run.blocks[0], run.blocks[0]])
+@pytest.mark.parametrize(
+    "requests",
+    [
+        ['POST /orders {"item": 17}'],
+        ["GET /orders/17", {"PUT /orders/17": {"body": {"item": 18}}}],
+        ["DELETE /orders/17"],
+    ],
+)
+def test_requests_that_write_are_searched_on_jvms_that_the_block_does_not_use(
+    tmp_path: Path, requests: list[Any]
+) -> None:
+    run = searched_run(warm_up=5, requests=requests, windows={**COUNTED, "warmup_users": 20, "measure": "5s"})
+    target = SearchedTarget([run.blocks[0], run.blocks[0]], raised_cores=1.5)
     finished, printed = measured(target, tmp_path, run)
     assert target.starts == [True, False]
     events = target.journal.events
-    assert events.index(f"{CHOSEN} users chosen") < events.index("start 1-1", 1)
+    second = events.index("start 1-1", 1)
+    assert events.index(f"{CHOSEN} users chosen") == second - 1, "the block has nothing of the pair that was searched"
+    assert [events[:second].count(event) for event in ("raise platform virtual", "restore")] == [1, 1]
+    assert [events[second:].count(event) for event in ("raise platform virtual", "restore")] == [1, 1]
     assert "the block gets fresh JVMs: the requests of the search may have changed data" in printed
     (block,) = finished.blocks
     assert len(block.trials) == 4
+    assert len(block.warmup) == 2 * (2 + 2), "cycles with more CPU and with the trials' load, of the fresh pair alone"
 
 
 def test_a_variant_that_breaks_at_a_level_gets_a_fresh_jvm_for_the_block(tmp_path: Path) -> None:
