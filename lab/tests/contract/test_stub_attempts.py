@@ -14,7 +14,8 @@ from tests.support.experiments import stub
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab.analysis.validity import failing
-from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from vtlab.analysis.time_plan import TimePlan
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
-from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.progress import BlockOutcome, Progress, time_of_day
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -250,6 +252,7 @@ class _Measurement:
             blocks_before=self._accepted,
             typical=manifest.typical,
             curve=manifest.curve,
+            idle=partial(time_plan.idle_seconds, self.run),
         )
         began = time.monotonic()
         attempt = Attempt(plan, self._progress, title, self._wait, self._keep_load)
