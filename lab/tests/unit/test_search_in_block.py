@@ -12,6 +12,7 @@ import pytest
 from tests.support import recorded, replay
 from tests.support.replay import COUNTED, as_recorded, console
 from tests.unit.test_load_search import Pair, growing
+from vtlab.analysis.laws.single_user import response_alone
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, PrerequisiteMissing, VariantFailed
 from vtlab.measuring import searched_pair
 from vtlab.measuring.block_state import BlockState
@@ -300,3 +301,16 @@ def test_a_run_whose_search_never_succeeds_is_given_up_with_a_report(tmp_path: P
     (analysis,) = report_runs(tmp_path, console()[0])
     assert (analysis.verdict.n, len(analysis.verdict.rejected)) == (0, 3)
     assert "k6 ended with exit code 107" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_single_user_of_the_search_does_not_tell_what_a_request_takes_alone() -> None:
+    """Why the block measures single users again: a rule that asks whether the compilers rest would let this pass."""
+    run = store.read(Path(__file__).parent / "recorded/petclinic")
+    assert run.manifest.curve
+    (searched,) = (point for point in run.manifest.curve.points_of("platform") if point.users == 1)
+    assert searched.jit == 0.0, "they rested"
+    alone = response_alone([phase for phase in run.blocks[0].single if phase.variant == "platform"])
+    assert searched.mean
+    assert alone
+    assert round(searched.mean, 5) == 0.00191, "docs/explanation/method/block.md"
+    assert alone < 0.75 * searched.mean
