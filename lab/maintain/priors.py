@@ -30,6 +30,7 @@ from maintain import measured_page
 from vtlab import shipped
 from vtlab.analysis.statistics.moderated import Prior
 from vtlab.errors import BadInput, LabError
+from vtlab.measuring import searched_pair
 from vtlab.model.run import Analysis
 from vtlab.report.words import labels, phrases
 from vtlab.runs.report import analyse_runs
@@ -60,6 +61,8 @@ class Series(BaseModel):
     machine: str
     date: str
     blocks: int
+    #: Whether the first block began with the search for the load, on the same JVMs.
+    searched: bool = False
     log_ratios: dict[str, list[float]]
 
 
@@ -123,8 +126,14 @@ def series_of(analysis: Analysis) -> Series:
         machine=measured_page.machine(run.manifest),
         date=run.manifest.started[:10],
         blocks=verdict.n,
+        searched=_is_searched(analysis),
         log_ratios=logs,
     )
+
+
+def _is_searched(analysis: Analysis) -> bool:
+    first, curve = analysis.accepted[0], analysis.run.manifest.curve
+    return bool(first.search_seconds and curve) and not searched_pair.traces_of(analysis.run.experiment, curve)
 
 
 def file_name(series: Series) -> str:

@@ -13,9 +13,11 @@ from rich.console import Console
 from tests.support.experiments import stub
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab.analysis.validity import failing
-from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.analysis.validity import checks, completeness, failing
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.progress import Progress
+from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block
 from vtlab.planning import trial_order, typical_load
@@ -27,11 +29,12 @@ pytestmark = [pytest.mark.timeout(300), needs_root]
 VARIANTS = ("platform", "virtual")
 
 
-def attempted(run: RunFolder, *broken: str) -> Block:
-    """The first attempt at the first block, of the variant platform and of those that break."""
+def attempted(run: RunFolder, *broken: str, **plan: Any) -> Block:
+    """The first attempt at the first block, of the variant platform and of those that break. ``plan``: other parts of
+    its plan."""
     order = trial_order.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
-        attempt = AttemptPlan(run.planned, 1, 1, 1, order, with_single_user=True)
+        attempt = AttemptPlan(run.planned, 1, 1, 1, order, **{"with_single_user": True, **plan})
         block, _ = Attempt(attempt, Progress(Console(quiet=True)), "stub").measure(target)
         run.look()
     run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")
@@ -80,6 +83,28 @@ def test_typical_load_follows_the_trials_at_a_share_of_their_throughput(
         assert sum(phase.answers.histogram.counts) == phase.ok > 0
         assert phase.probe
         assert phase.probe.sent + phase.probe.skipped == 10
+
+
+def test_the_last_block_of_a_run_has_a_second_set_of_trials_in_the_time_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block with time left has as many trials again, which mirror the first set and are complete and drained."""
+
+    def missing(block: Block, experiment: Experiment) -> list[str]:
+        """Leaves out the checks that a busy machine does not pass."""
+        judged = (completeness.TRIALS, completeness.NO_REQUEST_LOST, completeness.DRAIN_MEASURED)
+        return [value.reason for check in judged for value in check.beyond(block, experiment)]
+
+    monkeypatch.setattr(checks, "reasons", missing)
+    planned = stub(load={"full": {"users": 10}})
+    # Nothing is left once these trials are measured.
+    plan = {"with_single_user": False, "idle": lambda block: 600.0 if len(block.trials) == len(VARIANTS) else 0.0}
+    block = attempted(RunFolder(tmp_path, planned), "virtual", **plan)
+    first, second = trial_order.order(planned.variants, 1, 1, 1)
+    assert [trial.variant for trial in block.trials] == block.order == [first, second, second, first]
+    assert [trial.position for trial in block.trials] == [1, 2, 3, 4]
+    assert missing(block, planned) == []
+    assert block.diagnosis == {}
 
 
 #: How one variant of a block breaks, its reason, and the moment: phases follow one another in parts of a second.

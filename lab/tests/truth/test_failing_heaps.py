@@ -15,7 +15,8 @@ from tests.support.short_runs import judged
 from tests.support.stalls import undisturbed
 from vtlab.analysis.laws.phases import mean_level
 from vtlab.analysis.validity import checks, failing, generator, interference
-from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block

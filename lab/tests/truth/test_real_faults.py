@@ -15,7 +15,8 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab.analysis.validity import checks
 from vtlab.host.cgroup import Cgroup
-from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.planning import planned_runs, trial_order
 from vtlab.runs import store as stored

@@ -199,6 +199,25 @@ def test_typical_load_has_the_cpu_of_the_kernel_and_what_comes_between_trials(
     assert [phase.server["cpu_cores"] for phase in document.typical] == [0.125, 0.125]
 
 
+def test_trials_of_a_further_call_keep_their_positions_where_each_has_a_call_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = of_two(tmp_path)
+    positions: list[str] = []
+
+    def load(variables: Mapping[str, str], _: str) -> K6Document:
+        positions.append(f"{variables['POSITION']} {variables['ORDER']}")
+        return K6Document(
+            version=2, experiment="e", run_id="r", block=1, order=[], agreed=True, warmup=[], single=[], trials=[]
+        )
+
+    monkeypatch.setattr(block, "experiment", block.experiment.model_copy(update={"reset": "POST /reset"}))
+    monkeypatch.setattr(block, "_load", load)
+    monkeypatch.setattr(block, "_reset", lambda _: None)
+    block.load(LoadCall(trial_order=["virtual", "platform"], first_position=5))
+    assert positions == ["5 virtual", "6 platform"]
+
+
 def test_the_largest_resident_memory_is_that_of_the_jvm_when_its_part_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.support import recorded, replay
 from tests.support.replay import COUNTED, as_recorded, console
 from tests.unit.test_load_search import Pair, growing
+from vtlab.analysis.laws.single_user import response_alone
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, PrerequisiteMissing, VariantFailed
 from vtlab.measuring import searched_pair
 from vtlab.measuring.block_state import BlockState
@@ -67,7 +68,7 @@ class SearchedTarget(RecordedTarget):
 
 
 def searched_run(blocks: int = 1, warm_up: int = 3, **changes: Any) -> Run:
-    return replay.run(replay.experiment(load={"full": "auto"}, **changes), blocks, warm_up)
+    return replay.run(replay.experiment(**{"load": {"full": "auto"}, **changes}), blocks, warm_up)
 
 
 def measured(target: RecordedTarget, folder: Path, run: Run) -> tuple[Run, str]:
@@ -124,16 +125,30 @@ def test_the_part_of_the_warm_up_with_more_cpu_comes_once_before_the_search(tmp_
     assert events[1:3] == ["raise platform virtual", "2 cheap and 0 trial-load cycles of platform virtual"]
 
 
-def test_requests_that_write_are_searched_on_jvms_that_the_block_does_not_use(tmp_path: Path) -> None:
-    run = searched_run(requests=["POST /orders"])
-    target = SearchedTarget([run.blocks[0], run.blocks[0]])
+@pytest.mark.parametrize(
+    "requests",
+    [
+        ['POST /orders {"item": 17}'],
+        ["GET /orders/17", {"PUT /orders/17": {"body": {"item": 18}}}],
+        ["DELETE /orders/17"],
+    ],
+)
+def test_requests_that_write_are_searched_on_jvms_that_the_block_does_not_use(
+    tmp_path: Path, requests: list[Any]
+) -> None:
+    run = searched_run(warm_up=5, requests=requests, windows={**COUNTED, "warmup_users": 20, "measure": "5s"})
+    target = SearchedTarget([run.blocks[0], run.blocks[0]], raised_cores=1.5)
     finished, printed = measured(target, tmp_path, run)
     assert target.starts == [True, False]
     events = target.journal.events
-    assert events.index(f"{CHOSEN} users chosen") < events.index("start 1-1", 1)
+    second = events.index("start 1-1", 1)
+    assert events.index(f"{CHOSEN} users chosen") == second - 1, "the block has nothing of the pair that was searched"
+    assert [events[:second].count(event) for event in ("raise platform virtual", "restore")] == [1, 1]
+    assert [events[second:].count(event) for event in ("raise platform virtual", "restore")] == [1, 1]
     assert "the block gets fresh JVMs: the requests of the search may have changed data" in printed
     (block,) = finished.blocks
     assert len(block.trials) == 4
+    assert len(block.warmup) == 2 * (2 + 2), "cycles with more CPU and with the trials' load, of the fresh pair alone"
 
 
 def test_a_variant_that_breaks_at_a_level_gets_a_fresh_jvm_for_the_block(tmp_path: Path) -> None:
@@ -150,22 +165,47 @@ def test_a_variant_that_breaks_at_a_level_gets_a_fresh_jvm_for_the_block(tmp_pat
     assert block.failures == [], "what a level broke is no failure of the block"
 
 
-def test_a_run_that_is_interrupted_after_its_search_goes_on_with_what_it_chose(tmp_path: Path) -> None:
-    def interrupted(call: LoadCall, document: K6Document) -> K6Document:
-        if not call.pacing.users:
-            raise Interrupted("interrupted by SIGINT")
-        return document
+def interrupted(call: LoadCall, document: K6Document) -> K6Document:
+    """Stops a run in the first call after its search: the user saw what vtlab chose, and no block is measured."""
+    if not call.pacing.users:
+        raise Interrupted("interrupted by SIGINT")
+    return document
 
-    run = searched_run()
-    with pytest.raises(Interrupted):
-        measured(SearchedTarget(run.blocks, change=interrupted), tmp_path, run)
-    between = store.read(tmp_path)
+
+@pytest.mark.parametrize("requests", [["GET /orders/17"], ['POST /orders {"item": 17}']])
+def test_a_run_that_is_interrupted_after_its_search_goes_on_with_what_it_chose(
+    tmp_path: Path, requests: list[str]
+) -> None:
+    run = searched_run(requests=requests)
+    with pytest.raises(Interrupted) as ended, measure._resumable(tmp_path):
+        measured(SearchedTarget([run.blocks[0]] * 2, change=interrupted), tmp_path, run)
+    assert ended.value.message.endswith(f"the search and every finished block are kept in {tmp_path}")
+    assert ended.value.fix == f"vtlab resume {tmp_path}"
+    between, searched = store.read(tmp_path), (tmp_path / store.SEARCH).read_bytes()
     assert (between.blocks, between.experiment.load.users) == ([], CHOSEN)
     finished, printed = measured(target := SearchedTarget(run.blocks), tmp_path, run)
     assert target.starts == [False]
+    assert not any(call.pacing.users for call in target.journal.loads), "no level is measured again"
     assert "searching" not in printed
     assert finished.manifest.curve == between.manifest.curve
-    assert len(finished.blocks) == 1
+    assert finished.experiment == between.experiment, "users, windows and ramp-up as the search chose them"
+    assert (tmp_path / store.SEARCH).read_bytes() == searched
+    assert [(block.block, block.attempt, block.search_seconds) for block in finished.blocks] == [(1, 1, 0.0)]
+
+
+def test_a_resumed_run_plans_its_typical_load_by_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    curves: list[Curve | None] = []
+    monkeypatch.setattr(
+        "vtlab.planning.typical_load.plan",
+        lambda experiment, blocks, curve, at_once: curves.append(curve),
+    )
+    run = searched_run(load={"full": "auto", "typical": {"share": 0.6}})
+    with pytest.raises(Interrupted):
+        measured(SearchedTarget(run.blocks, change=interrupted), tmp_path, run)
+    assert curves == []
+    finished, _ = measured(SearchedTarget(run.blocks), tmp_path, run)
+    assert curves == [finished.manifest.curve]
+    assert finished.manifest.curve is not None
 
 
 def test_a_rejected_block_costs_no_search_and_a_broken_search_is_made_again(tmp_path: Path) -> None:
@@ -261,3 +301,16 @@ def test_a_run_whose_search_never_succeeds_is_given_up_with_a_report(tmp_path: P
     (analysis,) = report_runs(tmp_path, console()[0])
     assert (analysis.verdict.n, len(analysis.verdict.rejected)) == (0, 3)
     assert "k6 ended with exit code 107" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_single_user_of_the_search_does_not_tell_what_a_request_takes_alone() -> None:
+    """Why the block measures single users again: a rule that asks whether the compilers rest would let this pass."""
+    run = store.read(Path(__file__).parent / "recorded/petclinic")
+    assert run.manifest.curve
+    (searched,) = (point for point in run.manifest.curve.points_of("platform") if point.users == 1)
+    assert searched.jit == 0.0, "they rested"
+    alone = response_alone([phase for phase in run.blocks[0].single if phase.variant == "platform"])
+    assert searched.mean
+    assert alone
+    assert round(searched.mean, 5) == 0.00191, "docs/explanation/method/block.md"
+    assert alone < 0.75 * searched.mean

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from vtlab.analysis import run_status
 from vtlab.analysis.criteria import prospects
 from vtlab.analysis.run_status import RunStatus
+from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.manifest import SequentialRule
 from vtlab.model.outcome import Outcome
+from vtlab.model.records import Block
 from vtlab.model.run import Run
 
 #: Seconds of a call beside its attempts, and by which they may differ: in the time that is proposed for another call.
@@ -61,3 +63,21 @@ def plan(run: Run, status: RunStatus) -> TimePlan | None:
 def _precision(rule: SequentialRule, claims: Sequence[Outcome], blocks: int) -> float | None:
     capacity = next((claim for claim in claims if claim.key.criterion == "capacity"), None)
     return prospects.half_width(rule, capacity, blocks) if capacity else None
+
+
+def idle_seconds(run: Run, block: Block) -> float:
+    """Returns the seconds that a run leaves idle where an attempt at a block, which took as long as it says so far,
+    counts and is the last: no further block fits then. 0 where one does, and without a time budget.
+
+    ``run``: with the attempts before it. Only the clock decides, never what a block shows. Time to repeat the attempt
+    is kept, where there is so much.
+    """
+    rule = run.manifest.rule
+    if rule is None or rule.within is None:
+        return 0.0
+    spent = sum(attempt.seconds or 0.0 for attempt in [*run.blocks, block])
+    time = stopping_rule.Time(spent, block.repeated_seconds)
+    if stopping_rule.fits(rule, block.block, time):
+        return 0.0
+    left = rule.within - spent
+    return max(0.0, left - time.block if left >= time.block else left)

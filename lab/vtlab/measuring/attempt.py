@@ -5,55 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from vtlab.analysis import variant_results
 from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks, steady_state, warm_up_checks
 from vtlab.errors import BlockFault
 from vtlab.measuring import load_search, searched_pair
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.block_state import BlockState
 from vtlab.measuring.load_search import LoadSearch, SearchTime
 from vtlab.measuring.progress import Progress
+from vtlab.measuring.thread_dumps import ThreadDumps
 from vtlab.measuring.warm_up import RAISED_SECONDS, WarmUp, last_of_each
 from vtlab.model import units
+from vtlab.model.blocks import further_set
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.manifest import DiagnosisMode, TypicalPlan
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning import dump_schedule, light_load, round_pacing, typical_load
+from vtlab.planning import idle_time, light_load, round_pacing, typical_load
 from vtlab.planning.light_load import LoadedVariant
 from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
 from vtlab.report.words import class_archives
 from vtlab.targets.protocol import StartedBlock, Target
-
-
-@dataclass(frozen=True)
-class AttemptPlan:
-    """Plan of one attempt at a block."""
-
-    experiment: Experiment
-    seed: int
-    #: Number of the block, and of the attempt at it.
-    block: int
-    attempt: int
-    #: The variants of the trials, in their order.
-    order: Sequence[str]
-    #: Whether a single user is measured, too.
-    with_single_user: bool
-    #: Variants that still need light load, and thread dumps: always, or where nothing else explains the trials.
-    unmeasured_variants: Sequence[str] = ()
-    diagnosis: DiagnosisMode = "unexplained"
-    #: The run's blocks so far that count.
-    blocks_before: Sequence[Block] = ()
-    #: The run's typical load; None until an attempt has planned it.
-    typical: TypicalPlan | None = None
-    #: What the search for the run's full load measured; None without one.
-    curve: Curve | None = None
-
 
 #: Keeps the curve and the trials of a search for the run; returns its experiment with the load that was chosen.
 KeepLoad = Callable[[Curve, Sequence[Trial]], Experiment]
@@ -84,6 +61,7 @@ class Attempt:
         title += f", attempt {plan.attempt}" if plan.attempt > 1 else ""
         self._state = BlockState(plan.experiment, plan.seed, progress, title, block)
         self._warm_up = WarmUp(self._state, wait)
+        self._dumps = ThreadDumps(plan, self._state)
 
     def measure(self, target: Target) -> tuple[Block, BlockSeries]:
         """Measures the block; returns it and its samples for the charts."""
@@ -108,9 +86,14 @@ class Attempt:
         # From here on nothing counts: a variant that the dumps break has not failed.
         if block.light and not block.faults:
             with self._faults_told():
-                self._diagnose(started)
+                self._dumps.diagnose(started, self._unmeasured)
         elif plan.diagnosis == "always" and self._unmeasured and not plan.experiment.windows.wait_for_answers:
-            self._say_no_dumps(self._unmeasured, "each ends with its trials (windows.wait_for_answers: false)")
+            self._dumps.say_none(self._unmeasured, "each ends with its trials (windows.wait_for_answers: false)")
+        fitting = self._dumps.fitting(started, self._idle_seconds())
+        if fitting and not checks.reasons(block, state.experiment):
+            state.say("no further block fits into the time: taking the missing thread dumps")
+            with self._faults_told():
+                self._dumps.take(started, fitting)
         return block, samples
 
     @contextmanager
@@ -218,6 +201,9 @@ class Attempt:
             self._measure_trials(started, may_end)
         if state.block.trials:
             self._measure_typical(started)
+            if self._fits_further_set(started):
+                with self._faults_told():
+                    self._measure_further_set(started)
         if single and state.block.trials:
             self._measure_single(started, single)
 
@@ -289,6 +275,55 @@ class Attempt:
 
         self._measure_while_variants_break(started, call)
 
+    def _fits_further_set(self, started: StartedBlock) -> bool:
+        """Tells whether this block is the last of its run, and as many trials again fit into the time. The clock alone
+        decides, whatever the trials show: but the block must count so far, and have all its trials. Windows of an open
+        load would have the same arrivals again."""
+        block, experiment = self._state.block, self._state.experiment
+        needed = idle_time.set_seconds(block.trials, started.call_seconds)
+        return (
+            self._idle_beside_the_rest(started) >= needed
+            and isinstance(experiment.load, ClosedLoad)
+            and set(self._state.variants) == set(block.order)
+            and not any(trial.given_up for trial in block.trials)
+            and not checks.reasons(block, experiment)
+        )
+
+    def _measure_further_set(self, started: StartedBlock) -> None:
+        """Measures as many trials again. They count where the block counts with them."""
+        state, block = self._state, self._state.block
+        state.say("no further block fits into the time: measuring a second set of trials")
+        order, first = further_set(block.order), len(block.trials) + 1
+        call = LoadCall(trial_order=order, first_position=first, pacing=state.pacing)
+        state.step(_step_of(call))
+        document = self._run_or_drop_variant(started, "the trials", partial(started.load, call))
+        if document is None:
+            return
+        longer = state.with_trials(document, [*block.order, *order])
+        if reasons := checks.reasons(longer, state.experiment):
+            state.say(f"the second set does not count: {reasons[0]}")
+            return
+        block.order, block.trials = longer.order, longer.trials
+        block.thresholds, block.agreed = longer.thresholds, longer.agreed
+
+    def _idle_seconds(self) -> float:
+        """Returns the seconds that the run leaves idle if this block is its last."""
+        so_far = self._state.block.model_copy(update={"seconds": time.monotonic() - self._began})
+        return self._plan.idle(so_far) - idle_time.ENDING
+
+    def _idle_beside_the_rest(self, started: StartedBlock) -> float:
+        """Returns these seconds without those of the phases that are still to come; thread dumps come first where they
+        fit alone."""
+        plan, idle = self._plan, self._idle_seconds()
+        if plan.with_single_user or self._unmeasured:
+            always = plan.diagnosis == "always"
+            to_come = light_load.extra_phase_seconds(
+                plan.experiment, plan.with_single_user, bool(self._unmeasured), always
+            )
+            return idle - to_come
+        dumps = sum(self._dumps.missing_seconds(started).values())
+        return idle - dumps if dumps <= idle else idle
+
     def _measure_single(self, started: StartedBlock, single: str) -> None:
         def call() -> LoadCall:
             is_at_once = self._may_run(light_load.may_single_users_run_at_once, started)
@@ -357,33 +392,6 @@ class Attempt:
             for variant in self._unmeasured
         }
         return light_load.plan(loaded, is_at_once)
-
-    def _diagnose(self, started: StartedBlock) -> None:
-        """Takes thread dumps of the variants that need them, or whose throughput no measurement explains."""
-        state, plan = self._state, self._plan
-        block, experiment = state.block, state.experiment
-        variants = [
-            variant
-            for variant in self._unmeasured
-            if variant in state.variants
-            and (
-                plan.diagnosis == "always"
-                or variant_results.is_unexplained([*plan.blocks_before, block], experiment, variant)
-            )
-        ]
-        if not variants:
-            return
-        state.step(f"thread dumps of {' and '.join(variants)}")
-        trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in variants}
-        block.diagnosis = started.diagnose(
-            {variant: dump_schedule.pace_for_dumps(state.pacing, experiment, trials[variant]) for variant in variants}
-        )
-        missing = [variant for variant in variants if variant not in block.diagnosis]
-        if missing and plan.diagnosis == "always":
-            self._say_no_dumps(missing, "vtlab could not ask the JVM, or the JVM ended")
-
-    def _say_no_dumps(self, variants: Sequence[str], reason: str) -> None:
-        self._state.say(f"no thread dumps of {' and '.join(variants)}: {reason}")
 
 
 def _step_of(call: LoadCall) -> str:

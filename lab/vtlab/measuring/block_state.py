@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Block, Failure
+from vtlab.model.records import Block, Failure, Trial
 from vtlab.planning import round_pacing
 from vtlab.targets.protocol import StartedBlock
 
@@ -76,14 +76,28 @@ class BlockState:
         self.block.single += document.single
         self.block.typical += document.typical
         self.block.thresholds |= document.thresholds
-        rounds = self.pacing.rounds
-        self.block.trials += [
-            trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
-            for trial in document.trials
-        ]
+        self.block.trials += self._with_rounds(document.trials)
         self.block.agreed = self.block.agreed and document.agreed
         if is_given_up(document) and self.experiment.windows.wait_for_answers:
             started.drop(document.trials[-1].variant)
+
+    def with_trials(self, document: K6Document, order: Sequence[str]) -> Block:
+        """Returns the block as it is with the further trials of a call. ``order``: of all its trials."""
+        changes = {
+            "order": list(order),
+            "trials": [*self.block.trials, *self._with_rounds(document.trials)],
+            "thresholds": self.block.thresholds | document.thresholds,
+            "agreed": self.block.agreed and document.agreed,
+        }
+        return self.block.model_copy(update=changes)
+
+    def _with_rounds(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Returns the trials with the rounds over which their users were spread."""
+        rounds = self.pacing.rounds
+        return [
+            trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
+            for trial in trials
+        ]
 
 
 def is_given_up(document: K6Document) -> bool:

@@ -54,6 +54,14 @@ def traces(started: StartedBlock, experiment: Experiment, curve: Curve) -> str |
 
     BlockFault where the target cannot tell whether they still run.
     """
+    if found := traces_of(experiment, curve):
+        return found
+    broken = [i.variant for i in started.check_instances() if not i.alive or i.oom_kills]
+    return f"{' and '.join(broken)} ended, or had a process killed for lack of memory" if broken else None
+
+
+def traces_of(experiment: Experiment, curve: Curve) -> str | None:
+    """Says the same by what the search measured."""
     if experiment.workload.is_writing:
         return "the requests of the search may have changed data"
     if curve.ended == "failed":
@@ -61,8 +69,7 @@ def traces(started: StartedBlock, experiment: Experiment, curve: Curve) -> str |
     highest = max(curve.users)
     if highest > max(curve.chosen, experiment.windows.warmup_users):
         return f"the search went up to {highest:,} users, and the trials have {curve.chosen:,}"
-    broken = [i.variant for i in started.check_instances() if not i.alive or i.oom_kills]
-    return f"{' and '.join(broken)} ended, or had a process killed for lack of memory" if broken else None
+    return None
 
 
 def _fewer_users(experiment: Experiment) -> str:

@@ -9,7 +9,14 @@ FULL_RUN = 6
 
 
 def mirrored(turns: Sequence[str], trials: int) -> list[str]:
-    """Returns the order of a block whose variants take their first turns like this, with 1, 2 or 4 trials of each: AB,
-    ABBA or ABBABAAB. A linear drift cancels in ABBA; in ABBABAAB a parabola cancels, too (Thue-Morse sequence)."""
-    back = list(reversed(turns))
-    return [*turns, *(back if trials >= 2 else ()), *([*back, *turns] if trials == 4 else ())]
+    """Returns the order of a block whose variants take their first turns like this, with so many trials of each: AB,
+    ABBA, ABBABAAB and so on. A linear drift cancels in ABBA; in ABBABAAB a parabola cancels, too (Thue-Morse
+    sequence)."""
+    there_and_back = (list(turns), list(reversed(turns)))
+    return [variant for turn in range(trials) for variant in there_and_back[turn.bit_count() % 2]]
+
+
+def further_set(order: Sequence[str]) -> list[str]:
+    """Returns the order of as many trials again, after those of a block: the whole is mirrored."""
+    variants = list(dict.fromkeys(order))
+    return mirrored(variants, 2 * len(order) // len(variants))[len(order) :]

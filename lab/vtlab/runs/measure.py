@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from vtlab.analysis.time_plan import TimePlan
 from vtlab.analysis.validity import checks, failing, generator
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
-from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.progress import BlockOutcome, Progress, time_of_day
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -69,7 +71,7 @@ def _resumable(folder: Path) -> Iterator[None]:
     except Interrupted as error:
         if _lacks_load(folder):
             raise discarded(folder, error) from None
-        message = f"{error.message}; every finished block is kept in {folder}"
+        message = f"{error.message}; {_kept(folder)} in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
     except LabError as error:
         if _lacks_load(folder):
@@ -86,6 +88,12 @@ def _lacks_load(folder: Path) -> bool:
     """Tells whether the load of the run in the folder is still to be searched. Of a call with several runs all have a
     load."""
     return any(run.experiment.is_searched for run in store.read_runs(folder).values())
+
+
+def _kept(folder: Path) -> str:
+    """Says what the run in the folder keeps of what was measured."""
+    is_searched = any(run.manifest.curve for run in store.read_runs(folder).values())
+    return "the search and every finished block are kept" if is_searched else "every finished block is kept"
 
 
 def measure_run(
@@ -245,6 +253,7 @@ class _Measurement:
             blocks_before=self._accepted,
             typical=manifest.typical,
             curve=manifest.curve,
+            idle=partial(time_plan.idle_seconds, self.run),
         )
         began = time.monotonic()
         attempt = Attempt(plan, self._progress, title, self._wait, self._keep_load)

@@ -40,6 +40,10 @@ class StartedBlock(Protocol):
     def call_seconds(self) -> float:
         """Approximate seconds that a call of k6 takes besides its phases."""
 
+    @property
+    def takes_dumps(self) -> bool:
+        """True where it can take thread dumps."""
+
     def drop(self, variant: str) -> None:
         """Removes a variant from those that get load in the block; it ends where it can be ended."""
 

@@ -41,6 +41,7 @@ class Playback:
     raised_cores: float | None = None
     loads_at_once: bool = True
     call_seconds: float = k6_timing.START_UP
+    takes_dumps: bool = True
     #: Changes what was recorded of a call of k6.
     change: Callable[[LoadCall, K6Document], K6Document] = _unchanged
 
@@ -112,6 +113,11 @@ class RecordedBlock:
     def call_seconds(self) -> float:
         """The playback's choice."""
         return self.playback.call_seconds
+
+    @property
+    def takes_dumps(self) -> bool:
+        """The playback's choice."""
+        return self.playback.takes_dumps
 
     def drop(self, variant: str) -> None:
         """Removes a variant from those that get load."""

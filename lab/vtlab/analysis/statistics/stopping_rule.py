@@ -141,7 +141,7 @@ def run_end(rule: SequentialRule, times: Sequence[Time], told: Blocks) -> RunEnd
             judged = told.claims(blocks)
             chances = [told.chance(claim, blocks) for claim in judged if not _is_done(rule, claim)]
             ended = "failing" if told.fails(blocks) else _reason_to_stop(rule, judged, blocks, chances)
-        if ended is None and time.spent and not _fits(rule, blocks, time):
+        if ended is None and time.spent and not fits(rule, blocks, time):
             ended = "within"
         if ended:
             return _end_at(rule, blocks, ended, chances)
@@ -181,7 +181,7 @@ def next_goal(looks: Sequence[int], blocks: int) -> int:
     return next_look(looks, blocks) if blocks else 1
 
 
-def _fits(rule: SequentialRule, blocks: int, time: Time) -> bool:
+def fits(rule: SequentialRule, blocks: int, time: Time) -> bool:
     """Tells whether the blocks that follow end in time."""
     more = next_goal(rule.looks, blocks) - blocks
     return rule.within is None or time.spent + more * time.block <= rule.within

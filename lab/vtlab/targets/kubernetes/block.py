@@ -115,6 +115,11 @@ class KubernetesBlock:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
         return self.load(LoadCall(trial_order=[variant], first_position=position, pacing=pacing))
 
+    @property
+    def takes_dumps(self) -> bool:
+        """False: vtlab may not run commands in a pod."""
+        return False
+
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
         """Returns nothing: vtlab may not run commands in a pod."""
         return {}

@@ -84,6 +84,11 @@ class LocalBlock:
         """True where vtlab may use the whole machine: idle cores that it may not use tell nothing."""
         return warm_up_cpu.available() >= (os.cpu_count() or 1)
 
+    @property
+    def takes_dumps(self) -> bool:
+        """True: it asks each JVM."""
+        return True
+
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Returns another block, with the variants of this one as they run."""
         renumbered = replace(
@@ -194,7 +199,7 @@ class LocalBlock:
             for turn, users in enumerate(levels)
             for variant in (call.trial_order if turn % 2 == 0 else list(reversed(call.trial_order)))
         ]
-        for position, (variant, users) in enumerate(trials, 1):
+        for position, (variant, users) in enumerate(trials, call.first_position):
             self._reset(variant)
             pacing = replace(call.pacing, users=users)
             part = LoadCall(trial_order=[variant], first_position=position, with_probe=call.with_probe, pacing=pacing)
