@@ -114,27 +114,36 @@ def test_its_password_is_random_and_in_no_other_object(render: Render) -> None:
     assert not [item["kind"] for item in first.objects if plain[0] in str(item)]
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Path]:
-    """A kubeconfig for an API server that has one object, the Secret of the release."""
+def answers() -> Json:
+    """What an API server says that has one object, the Secret of the release, by path."""
     of_release = {"meta.helm.sh/release-name": "lab", "meta.helm.sh/release-namespace": "lab"}
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     metadata = {"name": "lab-database", "namespace": "lab", "labels": labels, "annotations": of_release}
-    secret = {"metadata": metadata, "data": {"password": base64.b64encode(b"kept").decode()}}
+    password = {"password": base64.b64encode(b"kept").decode()}
     secrets = {"name": "secrets", "namespaced": True, "kind": "Secret", "verbs": ["get"]}
-    answers = {
+    return {
         # Whether it is there, and what it has.
         "/version": {"major": "1", "minor": KUBERNETES.split(".")[1], "gitVersion": f"v{KUBERNETES}"},
         "/api": {"kind": "APIVersions", "versions": ["v1"]},
         "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
         "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [secrets]},
-        "/api/v1/namespaces/lab/secrets/lab-database": {"apiVersion": "v1", "kind": "Secret", **secret},
+        "/api/v1/namespaces/lab/secrets/lab-database": {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "data": password,
+        },
     }
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig for that API server."""
     missing = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}
 
     class Api(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            answer = answers.get(urlsplit(self.path).path)
+            answer = answers().get(urlsplit(self.path).path)
             self.send_response(200 if answer else 404)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
