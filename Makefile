@@ -121,7 +121,7 @@ step-promtool: | step-prometheus
 wheel: ## dist/vtlab-….whl: vtlab with all that it starts but a JDK, for machines of this kind without a checkout
 	@$(SETUP) wheel
 
-chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images
+chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images, SOURCE=https://… is its repository
 	@$(SETUP) chart
 
 setup: ## What a comparison on this machine needs: virtual environment, app, k6, Prometheus
