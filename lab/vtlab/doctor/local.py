@@ -72,7 +72,9 @@ def _platform() -> Prerequisite:
     if sys.platform == "linux":
         return Prerequisite("Linux", os.uname().release)
     return Prerequisite(
-        "Linux", f"this is {sys.platform}", "measure in a cluster (--target kubernetes), or use a Linux machine"
+        "Linux",
+        f"this is {sys.platform}",
+        "measure in vtlab's container image, in a cluster (--target kubernetes), or on Linux",
     )
 
 
