@@ -138,6 +138,15 @@ def test_the_figures_of_the_readme_are_measured_ones() -> None:
     assert [change for change in changes if f"| {change} |" not in measured] == []
 
 
+def test_the_intervals_of_the_explanation_are_measured_ones() -> None:
+    intervals = re.findall(
+        r"\([−+]?[\d.]+(?: to |–)[−+]?[\d.]+\)", prose(DOCS / "explanation/when-virtual-threads-help.md")
+    )
+    assert len(intervals) >= 2
+    measured = prose(DOCS / "evidence/measured.md")
+    assert [interval for interval in intervals if interval not in measured] == []
+
+
 def vtlab_files(page: Path) -> list[dict[str, Any]]:
     """The files of vtlab in the page, that of the chart's runner among them."""
     written = [yaml.safe_load(block) for block in fences(page, "yaml") if re.search(r"^ *service:", block, re.M)]
