@@ -133,9 +133,10 @@ setup-test: ## That, and what the tests need on top: MariaDB, PostgreSQL, node m
 picture: setup-test ## docs/images/report*.png: the card of a report, for README and docs
 	cd lab && ../$(PYTHON) -m tests.support.picture
 
-prose: ## The language of README, CHANGELOG, CONTRIBUTING, SECURITY and docs, by Vale (built once, by Go and a C compiler)
+prose: ## The language of the pages that are written by hand, by Vale (built once, by Go and a C compiler)
 	@$(SETUP) vale
-	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
+	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs \
+	  agent/README.md e2e/kind/README.md
 
 site: vtlab ## The docs as a site, in .tools/site
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict

@@ -238,8 +238,6 @@ def finish(checkout: Path, tools: str = "0") -> None:
     """Marks every step as done. ``tools``: the exit code of vtlab where it is asked for k6 and Prometheus."""
     program(checkout / ".venv/bin/python", f'case "$*" in *vtlab.services.aot_cache) exit 0 ;; esac; exit {tools}')
     program(checkout / ".tools/helm3/helm", "exit 1")
-    (checkout / ".tools/mariadb").mkdir(parents=True)
-    (checkout / ".tools/mariadb/version").write_text(VERSIONS["MARIADB_VERSION"], encoding="utf-8")
     later = time.time() + 60
     for name in STAMPS:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
