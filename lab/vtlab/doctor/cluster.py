@@ -77,7 +77,7 @@ def _check_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
     if "get apps/deployments" not in missing:
         checks.append(check(f"Deployment {deployment}", lambda: facts.describe_copied(cluster, deployment)))
     if ref.has_own_prometheus:
-        return [*checks, Prerequisite("Prometheus", "the run has one of its own, and needs no other")]
+        return [*checks, Prerequisite("Prometheus", "a run brings its own Prometheus")]
     return [*checks, _prometheus(cluster, cluster_prometheus.remote_write(cluster), _COPY_ROLE)]
 
 
