@@ -15,7 +15,7 @@ STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 # Tests that measure what a neighbour would change, from lab/.
 ALONE := $(addprefix tests/contract/test_,cpu_bottleneck.py foreign_block.py machine.py real_block.py)
 
-.PHONY: help compare demo jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
+.PHONY: help compare demo jmh up down unit unit-python unit-java unit-k6 unit-chart unit-helm3 unit-types test contract contract-agent \
   contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \
   chart setup setup-test picture prose site lock clean
 
@@ -51,6 +51,9 @@ unit-k6:
 
 unit-chart:
 	$(PYTHON) -m pytest -q -n 2 -c e2e/pytest.ini e2e --ignore e2e/on_cluster
+
+unit-helm3: step-helm step-helm3 ## That Helm 3, which Go builds for it, makes the same objects of the chart
+	$(PYTHON) -m pytest -q -c e2e/pytest.ini e2e/chart/test_helm_3.py
 
 unit-types:
 	cd lab && ../$(PYTHON) -m ruff check -q $(PYTHON_CODE) && ../$(PYTHON) -m ruff format -q --check $(PYTHON_CODE) && ../$(PYTHON) -m mypy
@@ -103,10 +106,10 @@ vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab
 
 # One step of the set-up each. What does not depend on each other runs at once, but for Maven's steps: Maven does not
-# lock its local repository.
+# lock its local repository. Helm 3 is for one test, which is not in `make unit`.
 STEPS := agent app jmh foreign mariadb postgres k6 prometheus promtool helm actionlint modules browser
-.PHONY: $(addprefix step-,$(STEPS))
-$(addprefix step-,$(STEPS)): step-%: vtlab
+.PHONY: $(addprefix step-,$(STEPS) helm3)
+$(addprefix step-,$(STEPS) helm3): step-%: vtlab
 	@$(SETUP) $*
 step-app: step-agent
 step-jmh step-foreign step-mariadb: step-app
@@ -118,7 +121,7 @@ step-promtool: | step-prometheus
 wheel: ## dist/vtlab-….whl: vtlab with all that it starts but a JDK, for machines of this kind without a checkout
 	@$(SETUP) wheel
 
-chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images
+chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images, SOURCE=https://… is its repository
 	@$(SETUP) chart
 
 setup: ## What a comparison on this machine needs: virtual environment, app, k6, Prometheus
@@ -130,9 +133,10 @@ setup-test: ## That, and what the tests need on top: MariaDB, PostgreSQL, node m
 picture: setup-test ## docs/images/report*.png: the card of a report, for README and docs
 	cd lab && ../$(PYTHON) -m tests.support.picture
 
-prose: ## The language of README, CHANGELOG, CONTRIBUTING, SECURITY and docs, by Vale (built once, by Go and a C compiler)
+prose: ## The language of the pages that are written by hand, by Vale (built once, by Go and a C compiler)
 	@$(SETUP) vale
-	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
+	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs \
+	  agent/README.md e2e/kind/README.md
 
 site: vtlab ## The docs as a site, in .tools/site
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict

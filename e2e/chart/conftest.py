@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
-from e2e.chart.rendering import CHART, CI_VALUES, Rendered, template
+from e2e.chart.rendering import CHART, CI_VALUES, Rendered, parsed, template
 
 
 @pytest.fixture(scope="session")
@@ -17,10 +16,7 @@ def render() -> Callable[..., Rendered]:
     """render("--set", "…", chart=…): the objects; the test fails where helm does."""
 
     def rendered(*arguments: str | Path, chart: Path = CHART) -> Rendered:
-        done = template(chart, tuple(map(str, arguments)))
-        assert done.returncode == 0, done.stderr
-        # By libyaml, as there are thousands of objects: in Python alone this takes longer than Helm.
-        return Rendered(tuple(document for document in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if document))
+        return parsed(template(chart, tuple(map(str, arguments))))
 
     return rendered
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,42 @@ def test_selectors_find_their_pods_and_no_others(render: Render, any_values: Pat
         assert selected(service["spec"]["selector"]) == [service["metadata"]["name"]]
         for label in ("variant", "app.kubernetes.io/component"):
             assert service["metadata"]["labels"].get(label) == service["spec"]["selector"].get(label)
+
+
+#: Lists whose entries the API server tells apart by these keys: it refuses two with the same where Helm 4 applies.
+KEYS = {
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "env": ("name",),
+    "imagePullSecrets": ("name",),
+    "volumes": ("name",),
+    "volumeMounts": ("mountPath",),
+    "ports": ("port", "containerPort", "protocol"),
+}
+
+
+def doubled(value: object, place: str = "") -> Iterator[str]:
+    """Places of entries with the key of another one."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from doubled(inner, f"{place}.{name}")
+    elif isinstance(value, list):
+        keys = KEYS.get(place.rpartition(".")[2], ())
+        found = [tuple(entry.get(key) for key in keys) for entry in value if keys]
+        yield from (f"{place}: {key}" for key, times in Counter(found).items() if times > 1)
+        for inner in value:
+            yield from doubled(inner, place)
+
+
+def test_no_list_has_two_entries_of_one_key(render: Render, any_values: Path) -> None:
+    values = ("--set", "settings.SPRING_THREADS_VIRTUAL_ENABLED=true,k6.env.B=1,imagePullSecrets[0].name=a")
+    for item in render("-f", any_values, *values).objects:
+        assert list(doubled(item.get("spec", {}), item["kind"])) == []
+
+
+def test_entries_of_one_key_are_found() -> None:
+    pod = {"containers": [{"name": "a", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}]}
+    assert list(doubled(pod, "Pod")) == ["Pod.containers.env: ('A',)"]
 
 
 @pytest.mark.parametrize(

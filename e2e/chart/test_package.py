@@ -110,14 +110,14 @@ def test_the_package_needs_no_file_beside_it(tmp_path: Path, default: Rendered, 
     assert render(chart=package).objects == default.objects
 
 
-def packaged(folder: Path, registry: str = "") -> Path:
+def packaged(folder: Path, registry: str = "", source: str = "") -> Path:
     """What `make chart` makes, in a copy of what it reads."""
     for name in ("lab/setup", "versions.env"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, folder / name)
     shutil.copytree(CHART, folder / "helm")
     path = f"{Path(helm_program()).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "REGISTRY": registry}
+    environment = {**os.environ, "PATH": path, "REGISTRY": registry, "SOURCE": source}
     done = subprocess.run([folder / "lab/setup", "chart"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (package,) = (folder / "dist").iterdir()
@@ -153,6 +153,15 @@ def test_a_registry_of_charts_can_show_it(tmp_path: Path) -> None:
     assert "Apache License" in (REPOSITORY / "LICENSE").read_text()
     (recommended,) = yaml.safe_load(annotations["artifacthub.io/recommendations"])
     assert recommended["url"].endswith("/kube-prometheus-stack")
+
+
+def test_a_release_says_whose_chart_it_is(tmp_path: Path, default: Rendered, render: Render) -> None:
+    package = packaged(tmp_path, source="https://git.example/owner/lab")
+    chart = yaml.safe_load(helm("show", "chart", package).stdout)
+    assert chart["home"] == "https://git.example/owner/lab"
+    assert chart["sources"] == [chart["home"]]
+    assert chart["maintainers"] == [{"name": "owner", "url": "https://git.example/owner"}]
+    assert render(chart=package).objects == default.objects
 
 
 def test_chart_and_app_have_one_version() -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from e2e.chart.rendering import CHART, Json, Rendered
-from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, RIGHTS
+from vtlab.targets.kubernetes.api.rights import (
+    COPY_RIGHTS,
+    FORWARD_RIGHTS,
+    MONITOR_RIGHTS,
+    POLICY_RIGHTS,
+    RESIZE,
+    RIGHTS,
+)
 
 Render = Callable[..., Rendered]
 
@@ -30,7 +37,7 @@ def test_roles_are_what_a_run_uses(render: Render) -> None:
         f"{right.verb} {right.resource}" for right in (*RIGHTS, RESIZE)
     }
     assert granted(rendered.one("Role", "lab-runner-lab", "monitoring")) == {
-        f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
+        f"{right.verb} {right.resource}" for right in FORWARD_RIGHTS
     }
 
 
@@ -106,11 +113,10 @@ def test_the_runner_has_the_rights_of_a_run_and_its_own_verdict(render: Render) 
 def test_the_runner_may_measure_copies_of_an_own_service(render: Render) -> None:
     """What copies need beyond a run of the release is for the runner alone, and only where it measures some."""
     rendered = render("-f", CHART / "ci/runner-own-service-values.yaml")
-    both = granted(rendered.one("Role", "lab-runner")) | granted(rendered.one("Role", "lab-copies"))
-    assert both >= {f"{right.verb} {right.resource}" for right in (*COPY_RIGHTS, *POLICY_RIGHTS)}
-    assert granted(rendered.one("Role", "lab-copies")) <= {
-        f"{right.verb} {right.resource}" for right in (*COPY_RIGHTS, *POLICY_RIGHTS)
-    }
+    # It names the Prometheus of the chart's values, which it asks by its Service.
+    needed = {f"{right.verb} {right.resource}" for right in (*COPY_RIGHTS, *MONITOR_RIGHTS, *POLICY_RIGHTS)}
+    assert granted(rendered.one("Role", "lab-runner")) | granted(rendered.one("Role", "lab-copies")) >= needed
+    assert granted(rendered.one("Role", "lab-copies")) <= needed
     assert rendered.one("RoleBinding", "lab-copies")["subjects"] == [
         {"kind": "ServiceAccount", "name": "lab-runner", "namespace": "lab"}
     ]

@@ -23,6 +23,7 @@ from vtlab.runs import store
 KINDS = "deployments,services,configmaps,secrets,jobs,servicemonitors,networkpolicies,pods"
 OF_VTLAB = "app.kubernetes.io/managed-by=vtlab"
 SHOP = {"app": "shop"}
+PROMETHEUS = "http://prometheus-operated.monitoring:9090"
 
 
 def web() -> dict[str, Any]:
@@ -83,18 +84,39 @@ def _shop() -> Iterator[None]:
     lab.run("kubectl", "delete", "namespace", lab.NAMESPACE, timeout=200)
 
 
-@pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment of a user who has the Roles that the docs name, and nothing else."""
-    environment = runs.limited(tmp_path_factory.mktemp("rights"))
+def roles() -> tuple[str, str]:
+    """The Roles that the docs name: for a run with a Prometheus of its own, and what another one needs besides."""
     page = (lab.REPOSITORY / "docs" / "how-to" / "own-service-on-kubernetes.md").read_text(encoding="utf-8")
-    (roles,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "kind: Role" in block]
-    lab.run("kubectl", "apply", "-f", "-", given=roles.replace("namespace: shops", f"namespace: {lab.NAMESPACE}"))
-    binding = ("create", "rolebinding", "vtlab", "--role=vtlab", f"--serviceaccount={lab.NAMESPACE}:runner")
-    for namespace in (lab.NAMESPACE, "monitoring"):
-        lab.run("kubectl", "-n", namespace, *binding)
-    yield environment
-    lab.run("kubectl", "-n", "monitoring", "delete", "rolebinding/vtlab", "role/vtlab")
+    own, other = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "kind: Role" in block)
+    here = f"namespace: {lab.NAMESPACE}"
+    return own.replace("namespace: shops", here), other.replace("namespace: shops", here)
+
+
+def bind(role: str, namespace: str) -> None:
+    """Gives a Role to the account of ``limited``."""
+    account = f"--serviceaccount={lab.NAMESPACE}:runner"
+    lab.run("kubectl", "-n", namespace, "create", "rolebinding", role, f"--role={role}", account)
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a user who has the Role that the docs name for a run, and nothing else."""
+    environment = runs.limited(tmp_path_factory.mktemp("rights"))
+    lab.run("kubectl", "apply", "-f", "-", given=roles()[0])
+    bind("vtlab", lab.NAMESPACE)
+    return environment
+
+
+@pytest.fixture
+def with_other_prometheus(limited: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The same, with the Roles for ``--prometheus``, for one test."""
+    lab.run("kubectl", "apply", "-f", "-", given=roles()[1])
+    bound = (("vtlab-monitor", lab.NAMESPACE), ("vtlab", "monitoring"))
+    for role, namespace in bound:
+        bind(role, namespace)
+    yield limited
+    for role, namespace in bound:
+        lab.run("kubectl", "-n", namespace, "delete", f"rolebinding/{role}", f"role/{role}")
 
 
 def experiment(folder: Path, service: dict[str, Any], **changes: Any) -> Path:
@@ -116,12 +138,15 @@ def left() -> list[str]:
     return lab.kubectl("get", KINDS, "-l", OF_VTLAB, "-o", "name", "--ignore-not-found").split()
 
 
+def made(component: str) -> list[dict[str, Any]]:
+    """The pods that vtlab made of that kind."""
+    found: list[dict[str, Any]] = lab.get("pods", "-l", f"{OF_VTLAB},app.kubernetes.io/component={component}")["items"]
+    return found
+
+
 def copies() -> list[dict[str, Any]]:
     """The pods of variants that vtlab made."""
-    pods_of_variants: list[dict[str, Any]] = lab.get("pods", "-l", f"{OF_VTLAB},app.kubernetes.io/component=variant")[
-        "items"
-    ]
-    return pods_of_variants
+    return made("variant")
 
 
 def names(of: Iterable[dict[str, Any]]) -> set[str]:
@@ -138,8 +163,9 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     limited: dict[str, str], tmp_path: Path
 ) -> None:
     """A Deployment is measured by copies of its pod template on their kinds of threads and under the experiment's
-    limits, with the rights that the docs name. They have both loads, and its own liveness probe beside these. Its
-    Service, its PodDisruptionBudget and its pods stay as they were, and nothing of vtlab's is left."""
+    limits, by a Prometheus of the run's own, with the rights that the docs name. They have both loads, and its own
+    liveness probe beside these. Its Service, its PodDisruptionBudget and its pods stay as they were, and nothing of
+    vtlab's is left."""
     doctor = runs.vtlab("doctor", "--target", "kubernetes", "--deployment", "shop", env=limited)
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     lab.until("the budget counts the pod", lambda: lab.get("pdb", "shop").get("status", {}).get("expectedPods") == 1)
@@ -155,9 +181,12 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
         assert all("app" not in each for each in labels)
         assert endpoints() == {original}
         assert lab.get("pdb", "shop")["status"]["expectedPods"] == 1
+        assert len(made("prometheus")) == 1
+        assert lab.get("servicemonitors", "-l", OF_VTLAB)["items"] == []
         assert run.exit_code() == 0, run.text()
     assert "Secret shop" in run.text(), "what is shared is said"
-    assert "NetworkPolicies for the copies: of-shop" in run.text()
+    assert "NetworkPolicies for the copies: of-shop, prometheus, variants, k6" in run.text()
+    assert run.text().count("vtlab reaches no Prometheus at") == 1, "there is no right in its namespace"
     document = runs.verdict(lab_call.only(root))
     assert document["valid"] is True, document
     # Also of attempts that a busy machine cost.
@@ -206,19 +235,23 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.cluster_all
-def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
+def test_a_load_is_searched_with_copies(with_other_prometheus: dict[str, str], tmp_path: Path) -> None:
     """Without `--users` vtlab searches the load with copies of a Deployment, and measures the first block with the same
-    copies and what it chose. Five threads are named."""
+    copies and what it chose. Five threads are named. The Prometheus of `--prometheus` scrapes the copies."""
+    asked = ("doctor", "--deployment", "shop", "--namespace", lab.NAMESPACE, "--prometheus", PROMETHEUS)
+    doctor = runs.vtlab(*asked, env=with_other_prometheus)
+    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     file = tmp_path / "vtlab.json"
     service = {"deployment": "shop", "jvm_flags": ["-Dserver.tomcat.threads.max=5"]}
     file.write_text(json.dumps({"service": service}), encoding="utf-8")
     root = tmp_path / "results"
     # A Deployment implies the cluster.
-    words = ["--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
+    words = ["--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"], "--prometheus", PROMETHEUS]
     line: list[str | Path] = ["try", file, "GET /thread?duration=300ms", "--blocks", "1", *words, "--results", root]
-    with runs.Running(tmp_path, *line) as run:
+    with runs.Running(tmp_path, *line, env=with_other_prometheus) as run:
         run.wait_for(lambda: len(names(copies())) == 2, "copies", 300)
         of_search = names(copies())
+        assert made("prometheus") == []
         run.until(measuring(1))
         assert names(copies()) == of_search
         # 4: a busy machine cost three blocks.
@@ -293,11 +326,31 @@ def test_data_login_and_scripts_reach_k6_by_a_secret(by: str, limited: dict[str,
 
 @pytest.mark.cluster_all
 def test_an_image_alone_is_measured(tmp_path: Path) -> None:
-    """An image without a Deployment is measured in a namespace that enforces Pod Security `restricted`."""
+    """An image without a Deployment is measured in a namespace that enforces Pod Security `restricted`. The cluster's
+    Prometheus gets the verdict, and nothing else of the run."""
     service = {"name": "cart", "image": os.environ["LAB_IMAGE"], "jvm_flags": ["-XX:MaxRAMPercentage=50"]}
     done = runs.vtlab(*measure(experiment(tmp_path, service), tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert runs.verdict(lab_call.only(tmp_path / "results"))["valid"] is True
+    results = lab_call.only(tmp_path / "results")
+    assert runs.verdict(results)["valid"] is True
+    of_run = f'testid="{store.read(results).manifest.run_id}"'
+    assert lab.value(f"last_over_time(vtlab_verdict_blocks{{{of_run}}}[1h])") == 1
+    assert lab.prometheus("series", **{"match[]": f'{{__name__=~"k6_.+", {of_run}}}'}) == []
+    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+
+
+@pytest.mark.cluster_all
+def test_the_runs_own_prometheus_that_is_killed_costs_a_block(tmp_path: Path) -> None:
+    """A Prometheus of the run's own that is killed costs the block that it did not see whole; another one measures the
+    next."""
+    path, root = experiment(tmp_path, {"name": "shop", "deployment": "shop"}), tmp_path / "results"
+    with runs.Running(tmp_path, *measure(path, root)) as run:
+        run.until(measuring(1))
+        (before,) = names(made("prometheus"))
+        lab.kubectl("delete", "pod", before, "--grace-period=0", "--force", "--wait=false")
+        assert run.exit_code() == 0, run.text()
+    assert "Prometheus" in runs.faults(lab_call.only(root))
+    assert runs.verdict(lab_call.only(root))["valid"] is True
     lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.host.set_up import run_step
 
 FOLDER = Path(".tools", "licences")
 NOTICE, THIRD_PARTY = "NOTICE", "THIRD-PARTY"
@@ -141,15 +142,5 @@ def _go(*arguments: str) -> str:
     return done.stdout
 
 
-def main() -> int:
-    """Writes the files; exit code and message of the error that prevents it."""
-    try:
-        write()
-    except LabError as error:
-        print(f"setup: {error.message}\nsetup:   fix: {error.fix}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_step(write))

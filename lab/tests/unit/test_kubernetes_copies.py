@@ -34,9 +34,16 @@ from vtlab.services import builds
 from vtlab.targets.kubernetes import cluster_prometheus, job, target
 from vtlab.targets.kubernetes.api import labels, run_objects, watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
-from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, Right
+from vtlab.targets.kubernetes.api.rights import (
+    COPY_RIGHTS,
+    FORWARD_RIGHTS,
+    MONITOR_RIGHTS,
+    POLICY_RIGHTS,
+    RESIZE,
+    Right,
+)
 from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
-from vtlab.targets.kubernetes.copies import facts, k6_job, reference
+from vtlab.targets.kubernetes.copies import facts, images, k6_job, own_prometheus, reference
 from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.copies.environment import jvm_flags
 from vtlab.targets.kubernetes.copies.original import from_deployment
@@ -91,8 +98,8 @@ class Namespace(FakeCluster):
         return [body["metadata"]["name"] for body in self.made if body["kind"] == kind]
 
 
-@pytest.fixture
-def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
+def opened_namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
+    """The namespace that vtlab opens."""
     fake = Namespace()
 
     def opened(ref: ReleaseRef) -> Namespace:
@@ -105,16 +112,25 @@ def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
     return fake
 
 
+@pytest.fixture
+def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
+    return opened_namespace(monkeypatch)
+
+
 MESSAGES: list[str] = []
 
 
-def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
+def measuring(folder: Path, ref: ReleaseRef = SHOPS) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
     MESSAGES.clear()
-    return target.kubernetes_target(folder, folder, SHOPS, "run", MESSAGES.append)
+    return target.kubernetes_target(folder, folder, ref, "run", MESSAGES.append)
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_at_pods(monkeypatch)
+
+
+def stop_at_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a start only what comes before the wait for pods."""
 
     def wait(*_: Any) -> None:
@@ -334,9 +350,9 @@ def test_k6_may_use_the_registry_and_the_nodes_of_the_original() -> None:
     made = {"app.kubernetes.io/instance": "vtlab-shop-a1b2", "app.kubernetes.io/component": "k6"}
 
     def spec(of_pod: Json, nodes: str = "") -> Json:
-        copying = replace(COPYING, k6_node_selector=nodes)
+        ref = replace(SHOPS, copying=replace(COPYING, k6_node_selector=nodes))
         config_map: Json = {"metadata": {"name": "c"}, "data": {}}
-        parts = k6_job.K6JobParts(config_map, made, "shops", copying, Files(), of_pod)
+        parts = k6_job.K6JobParts(config_map, made, ref, Files(), of_pod)
         pod: Json = k6_job.template(parts)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         return pod
 
@@ -350,7 +366,7 @@ def test_k6_may_use_the_registry_and_the_nodes_of_the_original() -> None:
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
-    files = k6_job.scripts()
+    files = k6_job.scripts() | own_prometheus.files(SHOPS, EXPERIMENT.variants, 9404)
     assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)
     assert sum(map(len, files.values())) < 512 * 1024, "a ConfigMap holds a mebibyte, with the experiment"
 
@@ -394,8 +410,8 @@ def test_the_images_are_the_charts() -> None:
     values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
     assert usual.k6_image == f"{values['k6']['image']['repository']}:{values['k6']['image']['tag']}"
     assert usual.agent_image.startswith(f"{values['image']['repository']}:")
-    assert k6_job._reference({"repository": "r", "digest": "sha256:a", "tag": "1"}, "2") == "r@sha256:a"
-    assert k6_job._reference({"repository": "r", "digest": "", "tag": ""}, "2") == "r:2"
+    assert images._reference({"repository": "r", "digest": "sha256:a", "tag": "1"}, "2") == "r@sha256:a"
+    assert images._reference({"repository": "r", "digest": "", "tag": ""}, "2") == "r:2"
 
 
 class Meters(Prometheus):
@@ -487,17 +503,18 @@ def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None
     assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
 
-    namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
+    namespace.refused = {*COPY_RIGHTS, *MONITOR_RIGHTS, *POLICY_RIGHTS, *FORWARD_RIGHTS}
     by_name = {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites_of_copies(SHOPS, "shop")}
-    for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
+    for right in (*COPY_RIGHTS, *MONITOR_RIGHTS, *POLICY_RIGHTS):
         assert str(right) in by_name["rights"].state
-    for right in MONITORING_RIGHTS:
+    for right in FORWARD_RIGHTS:
         assert str(right) in by_name["Prometheus (prometheus-operated:9090)"].state
     assert "own-service-on-kubernetes.md" in by_name["rights"].fix
     assert "Deployment shop" not in by_name, "it would only repeat that"
 
 
 def test_the_roles_in_the_docs_are_what_copies_need() -> None:
+    """One Role for a run with a Prometheus of its own; two more with another, in its two namespaces."""
     page = shipped.ROOT / "docs" / "how-to" / "own-service-on-kubernetes.md"
     blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
     roles = [role for block in blocks for role in yaml.safe_load_all(block) if role.get("kind") == "Role"]
@@ -511,7 +528,9 @@ def test_the_roles_in_the_docs_are_what_copies_need() -> None:
         }
         for role in roles
     ]
-    assert granted == [{*COPY_RIGHTS, RESIZE, *POLICY_RIGHTS}, set(MONITORING_RIGHTS)]
+    own = {*COPY_RIGHTS, *FORWARD_RIGHTS, RESIZE, *POLICY_RIGHTS}
+    assert granted == [own, set(MONITOR_RIGHTS), set(FORWARD_RIGHTS)]
+    assert [role["metadata"]["namespace"] for role in roles] == ["shops", "shops", "monitoring"]
 
 
 def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:

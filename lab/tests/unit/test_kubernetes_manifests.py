@@ -7,7 +7,9 @@ import shlex
 from typing import Any
 
 import pytest
+import yaml
 
+from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment, Limits, Properties
 from vtlab.model.experiment_files import load
@@ -140,6 +142,13 @@ def test_what_a_team_wrote_is_kept() -> None:
     assert web(copied(shop()))["securityContext"] == original["containers"][1]["securityContext"]
     assert pod(copied(shop()))["metadata"]["annotations"]["vault/inject"] == "true"
     assert pod(copied(shop()))["metadata"]["annotations"]["vtlab/block"] == "1"
+
+
+def test_no_autoscaler_moves_a_copy() -> None:
+    values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
+    of_chart = {key: value for key, value in values["podAnnotations"].items() if "linkerd" not in key}
+    assert len(of_chart) == 2, "a mesh stays as it is: it is part of the service"
+    assert of_chart.items() <= pod(copied(shop()))["metadata"]["annotations"].items()
 
 
 def test_copies_prefer_one_node() -> None:

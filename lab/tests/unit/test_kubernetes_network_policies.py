@@ -15,6 +15,8 @@ Json = dict[str, Any]
 SHOP = {"app": "shop", "tier": "web"}
 COPY = {"app.kubernetes.io/managed-by": "vtlab", "app.kubernetes.io/instance": "vtlab-shop-a1b2"}
 K6 = {**COPY, "app.kubernetes.io/component": "k6"}
+PROMETHEUS = {**COPY, "app.kubernetes.io/component": "prometheus"}
+MONITORING = network_policies.namespace_of("monitoring")
 
 
 @pytest.mark.parametrize(
@@ -74,31 +76,44 @@ def test_policies_of_the_original_hold_for_the_copies_and_admit_them() -> None:
 def test_no_two_policies_for_copies_have_one_name() -> None:
     of_shop = {"podSelector": {"matchLabels": {"app": "shop"}}}
     theirs = [
-        *(named(name, **of_shop, policyTypes=["Egress"]) for name in ("a", "to-a", "k6", "variants")),
+        *(named(name, **of_shop, policyTypes=["Egress"]) for name in ("a", "to-a", "k6", "variants", "prometheus")),
         named("a", podSelector={"matchLabels": {"app": "db"}}, ingress=[{"from": [of_shop]}]),
     ]
     specs = [
         *network_policies.copied(theirs, SHOP, COPY),
-        network_policies.for_copies(COPY, K6, [8081], 9404, "monitoring"),
-        network_policies.for_k6(COPY, K6, [8081], "monitoring", 9090),
+        network_policies.for_copies(COPY, K6, [8081], 9404, MONITORING),
+        network_policies.for_k6(COPY, K6, [8081], MONITORING, 9090),
+        network_policies.for_prometheus(COPY, K6, PROMETHEUS, 9404, 9090),
     ]
     names = [spec["name"] for spec in specs]
-    assert len(names) == 7
-    assert len(set(names)) == 7
+    assert len(names) == 9
+    assert len(set(names)) == 9
 
 
 def test_k6_and_prometheus_reach_the_copies_where_policies_restrict() -> None:
     assert network_policies.restricts(policies(), [COPY])
     assert not network_policies.restricts(policies()[1:], [COPY, K6])
-    admitting = network_policies.for_copies(COPY, K6, [8081, 8082], 9404, "monitoring")
+    admitting = network_policies.for_copies(COPY, K6, [8081, 8082], 9404, MONITORING)
     from_k6, from_monitoring = admitting["ingress"]
     asked = [{"port": port, "protocol": "TCP"} for port in (8081, 8082)]
     assert from_k6 == {"from": [{"podSelector": {"matchLabels": K6}}], "ports": asked}
-    assert from_monitoring["ports"] == [{"port": 9404, "protocol": "TCP"}]
-    out = network_policies.for_k6(COPY, K6, [8081, 8082], "monitoring", 9090)
+    namespace = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert from_monitoring == {"from": [namespace], "ports": [{"port": 9404, "protocol": "TCP"}]}
+    out = network_policies.for_k6(COPY, K6, [8081, 8082], MONITORING, 9090)
     assert out["podSelector"] == {"matchLabels": K6}
     assert out["egress"][0]["ports"] == asked
     assert [rule["ports"][0]["port"] for rule in out["egress"]] == [8081, 53, 9090]
+
+
+def test_the_runs_own_prometheus_is_reached_by_k6_alone_and_reaches_the_copies_alone() -> None:
+    spec = network_policies.for_prometheus(COPY, K6, PROMETHEUS, 9404, 9090)
+    assert spec["podSelector"] == {"matchLabels": PROMETHEUS}
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    tcp = {"protocol": "TCP"}
+    assert spec["ingress"] == [{"from": [{"podSelector": {"matchLabels": K6}}], "ports": [{"port": 9090, **tcp}]}]
+    to_copies, to_dns = spec["egress"]
+    assert to_copies == {"to": [{"podSelector": {"matchLabels": COPY}}], "ports": [{"port": 9404, **tcp}]}
+    assert {port["port"] for port in to_dns["ports"]} == {53, 5353}
 
 
 def test_what_copies_share_is_listed_once() -> None:

@@ -14,6 +14,7 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.targets.kubernetes.api import port_forward
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 Json = dict[str, Any]
 READY = {"type": "Ready", "status": "True"}
@@ -59,6 +60,7 @@ class Pods:
     """A cluster with pods behind the Service ``p`` in namespace ``m``, and what happens at each connection."""
 
     inside = False
+    release = ReleaseRef(None, "m", "shop", Copying("http://p.m:80"))
 
     def __init__(self, *connections: Connection | Exception) -> None:
         self.connections = list(connections)
@@ -207,3 +209,24 @@ def test_from_a_pod_the_service_is_asked_itself(monkeypatch: pytest.MonkeyPatch)
         asking.get("/")
     assert asked == ["p.m:80"]
     assert cluster.opened == []
+
+
+def test_from_a_pod_the_port_of_the_runs_own_prometheus_is_forwarded() -> None:
+    """Its network policy admits k6 alone."""
+    cluster = Pods(Connection(*NAMED, *answer(200, b"yes")))
+    cluster.inside = True
+    cluster.release = ReleaseRef(None, "m", "shop", Copying())
+    cluster.service = lambda *_: {"spec": {"selector": {"app": "p"}, "ports": [{"port": 9090}]}}  # type: ignore[method-assign]
+    way = Forward(cluster, cluster.release.remote_write)  # type: ignore[arg-type]
+    with httpx.Client(base_url=way.url, transport=way, trust_env=False) as asking:
+        assert asking.get("/").text == "yes"
+    assert way.url == "http://prometheus-shop.m:9090"
+    assert cluster.opened == [("p-0", "m", 9090)]
+
+
+def test_a_prometheus_that_may_not_be_there_is_not_waited_for() -> None:
+    cluster = Pods()
+    cluster.pods_of_service = []
+    way = Forward(cluster, "http://p.m:80/api/v1/write", patience=0.0)  # type: ignore[arg-type]
+    with httpx.Client(base_url=way.url, transport=way) as asking, pytest.raises(BlockFault, match="no ready pod"):
+        asking.get("/")

@@ -45,7 +45,7 @@ def test_it_is_downloaded_once_and_said(
     assert (jar.name, jar.read_bytes(), len(list(jar.parent.iterdir()))) == ("thing-1.2.jar", CONTENT, 1)
     written = capsys.readouterr()
     assert written.out == ""
-    assert written.err == "vtlab: fetching A thing, which an experiment needs here for the first time (3 MB)\n"
+    assert written.err == "vtlab: fetching A thing, once (3 MB)\n"
 
 
 def test_a_broken_one_is_fetched_again(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from tests.support.programs import program
 from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import maven_artifact, tools
+from vtlab.host.set_up import run_step
 from vtlab.host.tools import MAVEN_REPOSITORY, Tool
 from vtlab.services.companions import companion_services, postgres
 from vtlab.services.companions.own_server import OwnServer
@@ -91,12 +92,14 @@ def test_where_there_is_none_the_artifact_is_fetched_and_can_be_unpacked(reposit
 def test_a_checkout_keeps_it_among_its_tools(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "IS_CHECKOUT", True)
     monkeypatch.setattr(shipped, "ROOT", tmp_path)
-    assert postgres.main() == 0
+    assert postgres.can_be_fetched()
+    assert run_step(postgres.fetched) == 0
+    assert not postgres.can_be_fetched()
     assert (tmp_path / ".tools" / "postgres" / postgres.ARTIFACT.file).is_file()
 
 
 def test_a_set_up_that_cannot_fetch_it_says_why_and_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
-    assert postgres.main() == 3
+    assert run_step(postgres.fetched) == 3
     *_, message, fix = capsys.readouterr().err.splitlines()
     assert message.startswith("setup: PostgreSQL was not fetched: there is neither VTLAB_MAVEN_REPOSITORY nor Maven")
     for way in ("VTLAB_MAVEN_REPOSITORY=URL", "apt-get install postgresql", "jdbc:postgresql://HOST:PORT/NAME"):

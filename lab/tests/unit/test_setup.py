@@ -72,7 +72,7 @@ def test_make_runs_every_step_that_the_tests_need(checkout: Path) -> None:
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
     (steps,) = re.findall(r"(?m)^STEPS := (.*)$", makefile)
     known = setup(checkout, "").stderr.rpartition("the steps: ")[2].split()
-    assert set(steps.split()) == set(known) - {"vtlab", "vale", "wheel", "chart", "lock"}
+    assert set(steps.split()) == set(known) - {"vtlab", "vale", "wheel", "chart", "lock", "helm3"}
 
 
 def test_no_uv_and_no_python(checkout: Path) -> None:
@@ -139,6 +139,24 @@ def test_the_wheel_takes_programs_of_the_fixed_versions_and_leaves_none_of_an_ol
     assert [path.name for path in (checkout / "dist").iterdir()] == ["vtlab-0.0.1-py3-none-any.whl"]
 
 
+@pytest.mark.parametrize("on_path", ["", "echo v3.22"])
+def test_helm_4_is_built_beside_an_older_one(checkout: Path, on_path: str) -> None:
+    finish(checkout)
+    program(checkout / "bin/go", '[ "$1" = env ] && echo go1.26.8 || echo "${GOBIN#$PWD/} $*" >>calls')
+    if on_path:
+        program(checkout / "bin/helm", on_path)
+    assert setup(checkout, "helm").returncode == 0
+    (checkout / ".tools/helm3/helm").unlink()
+    assert setup(checkout, "helm3").returncode == 0
+    for built, folder, version in zip(
+        (checkout / "calls").read_text(encoding="utf-8").splitlines(),
+        (".tools/bin", ".tools/helm3"),
+        (VERSIONS["HELM_VERSION"], VERSIONS["HELM3_VERSION"]),
+        strict=True,
+    ):
+        assert built == f"{folder} install -trimpath -ldflags -s -w helm.sh/helm/v{version[0]}/cmd/helm@v{version}"
+
+
 def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
     refused(setup(checkout, "vale"), "no Vale, and no C compiler (gcc)", "apt-get install gcc")
 
@@ -157,13 +175,15 @@ def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
         "prometheus",
         "promtool",
         "modules",
+        "helm3",
         *TOOLS,
     ],
 )
 def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
     finish(checkout)
-    for name in (*TOOLS[:-1], "chromium"):
+    for name in (*TOOLS[1:-1], "chromium"):
         program(checkout / "bin" / name, "exit 1")
+    program(checkout / "bin/helm", "echo v4.0.0")
     result = setup(checkout, step)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
@@ -217,8 +237,7 @@ def program(path: Path, script: str) -> None:
 def finish(checkout: Path, tools: str = "0") -> None:
     """Marks every step as done. ``tools``: the exit code of vtlab where it is asked for k6 and Prometheus."""
     program(checkout / ".venv/bin/python", f'case "$*" in *vtlab.services.aot_cache) exit 0 ;; esac; exit {tools}')
-    (checkout / ".tools/mariadb").mkdir(parents=True)
-    (checkout / ".tools/mariadb/version").write_text(VERSIONS["MARIADB_VERSION"], encoding="utf-8")
+    program(checkout / ".tools/helm3/helm", "exit 1")
     later = time.time() + 60
     for name in STAMPS:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)

@@ -102,8 +102,29 @@ def test_the_level_between_two_looks_is_that_of_the_next(blocks: int) -> None:
         assert stopping_rule.level(RULE, blocks) == stopping_rule.level(RULE, following)
 
 
+@given(st.integers(1, 12), st.integers(1, 30))
+def test_a_run_that_its_time_ends_spends_what_the_looks_before_left(blocks: int, claims: int) -> None:
+    rule = stopping_rule.sequential_rule(claims)
+    before, last = stopping_rule.in_time(rule, blocks).levels[:-1], stopping_rule.last_level(rule, blocks)
+    assert before == [a for look, a in zip(rule.looks, rule.levels, strict=True) if look < blocks]
+    assert last >= stopping_rule.level(rule, blocks)
+    # More than the levels of all looks are wrong together where there is time for all of them.
+    assert math.fsum([*before, last]) <= max(stopping_rule.ALPHA / claims, math.fsum(rule.levels)) * (1 + 1e-12)
+    if last > stopping_rule.level(rule, blocks):
+        assert math.fsum([*before, last]) == pytest.approx(stopping_rule.ALPHA / claims)
+
+
 # --- simulated runs ----------------------------------------------------------
 
+
+@pytest.mark.parametrize("blocks", simulated_runs.IN_TIME)
+@pytest.mark.parametrize("ratio", [1.0, EDGE, 1.2])
+def test_the_interval_of_a_run_that_its_time_ends_covers_the_truth(ratio: float, blocks: int) -> None:
+    rule = stopping_rule.in_time(RULE, blocks)
+    result = simulated_runs.simulate(ratio, Noise().with_sd(0.02), RUNS, rule)
+    assert result.blocks <= blocks
+    assert result.coverage >= paired.CONFIDENCE - error(paired.CONFIDENCE)
+    assert result.false <= paired.LEVEL + error(paired.LEVEL)
 
 @pytest.mark.parametrize("sd", [0.01, 0.02, 0.06])
 @pytest.mark.parametrize("ratio", [1.0, EDGE, 1.2])
@@ -218,6 +239,8 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
     # Four blocks took 80 s, the next look is two blocks later.
     a = of_logs(*OPEN, rule=stopping_rule.sequential_rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
+    if within == 40:
+        assert capacity(a).level == decided(a).level == pytest.approx(stopping_rule.ALPHA), "no look before spent any"
     if within == 119:
         assert verdict_lines(a).why == "Stopped: too little time left for another block (--max-time)"
 

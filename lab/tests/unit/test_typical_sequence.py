@@ -129,6 +129,35 @@ def test_the_run_keeps_rate_and_percentiles(tmp_path: Path) -> None:
     assert kept.model_dump(exclude=same) == run.manifest.model_dump(exclude=same)
 
 
+def sent_late(block: Block) -> Block:
+    """Returns the block with a tenth of virtual's arrivals at typical load 0.4 s late."""
+    virtual = {"late_max": 0.4, "late_arrivals": round(block.typical[1].started / 10)}
+    changed = [recorded.changed_trial(t, **virtual) if t.variant == "virtual" else t for t in block.typical]
+    return recorded.copied(block, {"typical": changed})
+
+
+def test_a_rate_that_k6_cannot_send_in_time_is_halved_until_a_block_counts(tmp_path: Path) -> None:
+    """Seen: 2,380/s for spring-petclinic-rest on two cores; three attempts were rejected, and there was no decision."""
+    run = runs(blocks=2)
+    first, second = run.blocks
+    target = replaying([sent_late(first), first, sent_late(second), second], loads_at_once=False)
+    _, said = measured(target, tmp_path, run)
+    assert [call.rate for call in calls(target)] == [RATE, RATE / 2, RATE / 2, RATE / 2]
+    assert said.count("typical load: 14.9/s from now on, as k6 sent 29.8/s too late") == 1
+    kept = manifest_of(tmp_path)
+    assert kept.experiment.load_.typical == with_load({"rate": RATE / 2}).load_.typical
+    assert plan_of(tmp_path).throughput == pytest.approx(49.75), "of which the rate is a share"
+    assert kept.percentiles["typical"] == "p90", "half the answers"
+
+
+def test_a_rate_that_was_named_is_not_halved(tmp_path: Path) -> None:
+    exp = with_load({"rate": 12.5, "gaps": "even"})
+    run = runs(exp)
+    target = replaying([sent_late(run.blocks[0]), run.blocks[0]])
+    measured(target, tmp_path, run)
+    assert [call.rate for call in calls(target)] == [12.5] * 2
+
+
 def test_a_run_that_goes_on_has_the_typical_load_that_it_began_with(tmp_path: Path) -> None:
     run = runs(blocks=2)
     faster = [recorded.scaled(t, 2) for t in run.blocks[1].trials]

@@ -55,7 +55,7 @@ def with_typical(at_once: bool = False, **changes: Any) -> Block:
         ({"server": {"cpu_cores": None}}, "no measurement of the server"),
         ({"completed": 449}, "450 requests started, 449 completed"),
         ({"late_max": 0.2}, "stalled for 0.2 s, at most 0.15 s allowed"),
-        ({"late_arrivals": 9}, "sent 2.0 % of the arrivals late"),
+        ({"late_arrivals": 9, "late_max": 0.1}, "sent 2.0 % of the arrivals late"),
     ],
 )
 def test_what_disturbs_typical_load_rejects_the_block(changes: dict[str, Any], words: str) -> None:

@@ -29,7 +29,7 @@ COPIES = (
 )
 #: Images, and objects of the Prometheus operator, wherever a tracked file has one with a version.
 NAMES = {
-    "LAB_VERSION": r"virtual-threads-lab:(\d+\.\d+\.\d+)",
+    "LAB_VERSION": r"\b(?:virtual-threads-lab|vtlab):(\d+\.\d+\.\d+)",
     "K6_VERSION": r"grafana/k6:(\d[\d.]*\d)",
     "PROMETHEUS_VERSION": r"(?:prom(?:etheus)?/prometheus:|kind: Prometheus\n(?:.+\n){1,3}?  version: )v(\d[\d.]*\d)",
     "MARIADB_IMAGE_VERSION": r"\bmariadb:(\d[\d.]*\d)",

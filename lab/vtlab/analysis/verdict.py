@@ -12,7 +12,7 @@ from typing import Any
 
 from vtlab.analysis.criteria.conclusions import judge
 from vtlab.analysis.criteria.judged import Judged
-from vtlab.analysis.criteria.levels import levels_at
+from vtlab.analysis.criteria.levels import levels_of_end
 from vtlab.analysis.findings import run_findings
 from vtlab.analysis.run_status import blocks_left, select_blocks, status_of
 from vtlab.analysis.statistics import paired
@@ -57,7 +57,7 @@ def _analyse(run: Run) -> Analysis:
     # Without a block that counts even a run that has ended lacks some.
     is_valid = blocks_left(run, status) == 0 and bool(accepted)
     results = {v: variant_result(experiment, accepted, v) for v in experiment.variants}
-    conclusions = judge(Judged(experiment, run.manifest, accepted, levels_at(run, n)), results)
+    conclusions = judge(Judged(experiment, run.manifest, accepted, levels_of_end(run, status.end, n)), results)
     verdict = Verdict(
         experiment=experiment.name,
         n=n,

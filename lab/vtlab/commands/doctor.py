@@ -20,6 +20,7 @@ from vtlab.measuring.progress import Progress
 from vtlab.model import experiment_files
 from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
 from vtlab.services import sample
+from vtlab.targets.kubernetes.api.release_ref import Copying
 
 EXAMPLES = """\
 vtlab doctor
@@ -43,7 +44,7 @@ def doctor_(
             rich_help_panel=CLUSTER,
         ),
     ] = None,
-    prometheus_url: PrometheusUrl = None,
+    prometheus_url: PrometheusUrl = "",
 ) -> None:
     """Show what this machine or cluster lacks, with fixes."""
     if jars:
@@ -51,7 +52,7 @@ def doctor_(
     cluster = options.Place(target, context, namespace, release, deployment).cluster()
     with Progress(console, f"looking at {'the cluster' if cluster else 'this machine'}"):
         if cluster and deployment:
-            copying = options.copying(prometheus_url)
+            copying = options.copying(Copying(prometheus_url))
             copied = replace(cluster, name=deployment, copying=copying)
             prerequisites = cluster_doctor.prerequisites_of_copies(copied, deployment)
         elif cluster:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -23,7 +23,7 @@ from vtlab.model.objective import Objective
 from vtlab.model.service import Need
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
-from vtlab.targets.kubernetes.copies import reference
+from vtlab.targets.kubernetes.copies import images, reference
 
 #: Where the results directories go, if nothing else is named.
 ROOT = Path("results")
@@ -181,16 +181,25 @@ Release = Annotated[
     str, typer.Option("--release", metavar="NAME", help="Name given to helm install.", rich_help_panel=CLUSTER)
 ]
 PrometheusUrl = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--prometheus",
         metavar="URL",
-        help=f"Prometheus for copies of a service. [default: {reference.PROMETHEUS}]",
+        help="Prometheus of yours that scrapes the copies. [default: one that ends with the run]",
+        rich_help_panel=CLUSTER,
+    ),
+]
+PrometheusImage = Annotated[
+    str,
+    typer.Option(
+        "--prometheus-image",
+        metavar="IMAGE",
+        help=f"Image of the run's own Prometheus, for copies. [default: {images.PROMETHEUS}]",
         rich_help_panel=CLUSTER,
     ),
 ]
 AgentImage = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--agent-image",
         metavar="IMAGE",
@@ -199,7 +208,7 @@ AgentImage = Annotated[
     ),
 ]
 K6Image = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--k6-image",
         metavar="IMAGE",
@@ -212,7 +221,7 @@ K6NodeSelector = Annotated[
     typer.Option(
         "--k6-node-selector",
         metavar="LABELS",
-        help="NAME=VALUE,... of the nodes for k6, for copies.",
+        help="NAME=VALUE,... of the nodes for k6 and Prometheus, for copies.",
         rich_help_panel=CLUSTER,
     ),
 ]
@@ -221,7 +230,7 @@ MonitorLabels = Annotated[
     typer.Option(
         "--monitor-labels",
         metavar="LABELS",
-        help="NAME=VALUE,... by which Prometheus selects ServiceMonitors.",
+        help="NAME=VALUE,... by which that of --prometheus selects ServiceMonitors.",
         rich_help_panel=CLUSTER,
     ),
 ]
@@ -306,21 +315,26 @@ def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
         )
 
 
-def copying(
-    prometheus: str | None,
-    agent_image: str | None = None,
-    k6_image: str | None = None,
-    monitor_labels: str = "",
-    k6_node_selector: str = "",
-) -> Copying:
-    """Returns what copies of a service need in a cluster: what fits the chart, unless an option says otherwise."""
+def copying(asked: Copying) -> Copying:
+    """Returns what copies of a service need in a cluster: what the call asks for, and the default of what it leaves
+    empty. BadInput for options of two ways."""
+    if asked.monitor_labels and not asked.prometheus:
+        raise BadInput(
+            f"--monitor-labels {asked.monitor_labels} without --prometheus: the run's own Prometheus uses no"
+            " ServiceMonitor",
+            f"leave it out, or name the Prometheus that is to scrape the copies: --prometheus {reference.PROMETHEUS}",
+        )
+    if asked.prometheus_image and asked.prometheus:
+        raise BadInput(
+            f"--prometheus {asked.prometheus} runs already, --prometheus-image is for one of the run's own",
+            "leave out one of them",
+        )
     usual = reference.default_copying()
-    return Copying(
-        prometheus or usual.prometheus,
-        agent_image or usual.agent_image,
-        k6_image or usual.k6_image,
-        monitor_labels,
-        k6_node_selector,
+    return replace(
+        asked,
+        agent_image=asked.agent_image or usual.agent_image,
+        k6_image=asked.k6_image or usual.k6_image,
+        prometheus_image="" if asked.prometheus else asked.prometheus_image or usual.prometheus_image,
     )
 
 

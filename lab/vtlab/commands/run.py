@@ -23,6 +23,7 @@ from vtlab.commands.options import (
     Namespace,
     NoLimit,
     Precision,
+    PrometheusImage,
     PrometheusUrl,
     Quiet,
     Release,
@@ -41,7 +42,7 @@ from vtlab.planning import planned_runs
 from vtlab.planning.shipped_experiments import EXPERIMENTS, load
 from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
-from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.release import reports_config_map
 
 EXAMPLES = """\
@@ -125,9 +126,10 @@ def run(
             "--config-map", metavar="NAME", help="Write the reports into this ConfigMap, too.", rich_help_panel=CLUSTER
         ),
     ] = None,
-    prometheus_url: PrometheusUrl = None,
-    agent_image: AgentImage = None,
-    k6_image: K6Image = None,
+    prometheus_url: PrometheusUrl = "",
+    prometheus_image: PrometheusImage = "",
+    agent_image: AgentImage = "",
+    k6_image: K6Image = "",
     monitor_labels: MonitorLabels = "",
     k6_node_selector: K6NodeSelector = "",
 ) -> None:
@@ -149,7 +151,9 @@ def run(
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time, blocks),
         cluster=cluster,
-        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector),
+        copying=options.copying(
+            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image)
+        ),
         asserts=demand or [],
         slo=options.slo(slo),
         prometheus_port=prometheus_port,

@@ -29,6 +29,7 @@ from vtlab.commands.options import (
     Namespace,
     NoLimit,
     Precision,
+    PrometheusImage,
     PrometheusUrl,
     Quiet,
     Results,
@@ -50,6 +51,7 @@ from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import load_deployment, load_service
 from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
+from vtlab.targets.kubernetes.api.release_ref import Copying
 
 #: Time budget of a call that names none.
 MAX_TIME = "8m"
@@ -152,9 +154,10 @@ def try_(
     target: To = None,
     context: Context = None,
     namespace: Namespace = "lab",
-    prometheus_url: PrometheusUrl = None,
-    agent_image: AgentImage = None,
-    k6_image: K6Image = None,
+    prometheus_url: PrometheusUrl = "",
+    prometheus_image: PrometheusImage = "",
+    agent_image: AgentImage = "",
+    k6_image: K6Image = "",
     monitor_labels: MonitorLabels = "",
     k6_node_selector: K6NodeSelector = "",
 ) -> None:
@@ -178,7 +181,9 @@ def try_(
     ]
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
-        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector),
+        copying=options.copying(
+            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image)
+        ),
         asserts=demand or [],
         slo=options.slo(slo),
         diagnosis="always",

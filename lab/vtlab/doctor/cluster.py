@@ -14,12 +14,19 @@ from vtlab.targets.kubernetes.api import port_forward
 from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
-from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RIGHTS, Right
+from vtlab.targets.kubernetes.api.rights import (
+    COPY_RIGHTS,
+    FORWARD_RIGHTS,
+    MONITOR_RIGHTS,
+    POLICY_RIGHTS,
+    RIGHTS,
+    Right,
+)
 from vtlab.targets.kubernetes.copies import facts
 from vtlab.targets.kubernetes.release import facts as release
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
-_COPY_ROLE = "bind the Role vtlab of docs/how-to/own-service-on-kubernetes.md to your user"
+_COPY_ROLE = "bind the Roles of docs/how-to/own-service-on-kubernetes.md to your user"
 
 
 def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
@@ -63,11 +70,14 @@ def _check_release(cluster: Cluster, service: Service, experiments: Sequence[Exp
 
 
 def _check_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
-    namespace = cluster.release.namespace
-    missing = _missing(cluster, (*COPY_RIGHTS, *POLICY_RIGHTS), namespace)
+    ref, namespace = cluster.release, cluster.release.namespace
+    of_prometheus = FORWARD_RIGHTS if ref.has_own_prometheus else MONITOR_RIGHTS
+    missing = _missing(cluster, tuple(dict.fromkeys((*COPY_RIGHTS, *of_prometheus, *POLICY_RIGHTS))), namespace)
     checks = [_rights("rights", namespace, missing, _COPY_ROLE)]
     if "get apps/deployments" not in missing:
         checks.append(check(f"Deployment {deployment}", lambda: facts.describe_copied(cluster, deployment)))
+    if ref.has_own_prometheus:
+        return [*checks, Prerequisite("Prometheus", "a run brings its own Prometheus")]
     return [*checks, _prometheus(cluster, cluster_prometheus.remote_write(cluster), _COPY_ROLE)]
 
 
@@ -77,7 +87,7 @@ def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
         name, namespace, port = port_forward.service(remote_write)
     except LabError as error:
         return Prerequisite("Prometheus", error.message, error.fix)
-    missing = [] if cluster.inside else _missing(cluster, MONITORING_RIGHTS, namespace)
+    missing = [] if cluster.inside else _missing(cluster, FORWARD_RIGHTS, namespace)
     rights = _rights(f"Prometheus ({name}:{port})", namespace, missing, fix)
     return rights if missing else check(rights.name, lambda: _is_new(cluster, remote_write, rights.state))
 

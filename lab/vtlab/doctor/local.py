@@ -33,8 +33,9 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         _cores(),
         _room(root),
         check("no other run", lambda: _idle(root)),
-        _needed("database", companion_services.describe_database, "that need a database"),
-        _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
+        _needed("MariaDB", lambda: companion_services.describe_database("database")),
+        _needed("PostgreSQL", lambda: companion_services.describe_database("postgres")),
+        _needed("JDK 21", lambda: _tool(tools.find_java("21"))),
         *(_for_checkout() if shipped.IS_CHECKOUT else []),
     ]
 
@@ -49,10 +50,10 @@ def _for_checkout() -> list[Prerequisite]:
     ]
 
 
-def _needed(name: str, find: Callable[[], str], experiments: str) -> Prerequisite:
-    """Checks a prerequisite that only some experiments have."""
+def _needed(name: str, find: Callable[[], str]) -> Prerequisite:
+    """Checks a prerequisite that only some experiments and services have."""
     prerequisite = check(name, find)
-    state = f"{prerequisite.state}; for the experiments {experiments}" if prerequisite.fix else prerequisite.state
+    state = f"{prerequisite.state}; for what needs {name}" if prerequisite.fix else prerequisite.state
     return replace(prerequisite, state=state, optional=True)
 
 
@@ -71,7 +72,9 @@ def _platform() -> Prerequisite:
     if sys.platform == "linux":
         return Prerequisite("Linux", os.uname().release)
     return Prerequisite(
-        "Linux", f"this is {sys.platform}", "measure in a cluster (--target kubernetes), or use a Linux machine"
+        "Linux",
+        f"this is {sys.platform}",
+        "measure in vtlab's container image, in a cluster (--target kubernetes), or on Linux",
     )
 
 

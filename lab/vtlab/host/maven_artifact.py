@@ -46,17 +46,21 @@ def has_source() -> bool:
     return bool(os.environ.get(MAVEN_REPOSITORY) or shutil.which("mvn"))
 
 
+def is_here(artifact: Artifact, folder: Path) -> bool:
+    """Tells whether a folder has the artifact, whole."""
+    jar = folder / artifact.file
+    return jar.is_file() and _checksum(jar) == artifact.sha256
+
+
 def fetched(artifact: Artifact, folder: Path) -> Path:
     """Returns the artifact in a folder, and fetches it where it is not there or broken. PrerequisiteMissing where it
     cannot be had, or the repository has another."""
     jar = folder / artifact.file
-    if jar.is_file() and _checksum(jar) == artifact.sha256:
+    if is_here(artifact, folder):
         return jar
-    print(
-        f"vtlab: fetching {artifact.title}, which an experiment needs here for the first time"
-        f" ({artifact.megabytes} MB)",
-        file=sys.stderr,
-    )
+    if not has_source():
+        raise not_fetched(artifact, f"there is neither {MAVEN_REPOSITORY} nor Maven (mvn on PATH)")
+    print(f"vtlab: fetching {artifact.title}, once ({artifact.megabytes} MB)", file=sys.stderr)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as new:
@@ -85,13 +89,11 @@ def _checksum(file: Path) -> str:
 
 def _fetch(artifact: Artifact, folder: Path) -> None:
     """Writes the jar into a folder, from the repository that the user names, else as the user's Maven is set."""
-    repository, maven = os.environ.get(MAVEN_REPOSITORY), shutil.which("mvn")
+    repository = os.environ.get(MAVEN_REPOSITORY)
     if repository:
         _download(artifact, repository, folder)
-    elif maven:
-        _copy_by_maven(artifact, maven, folder)
     else:
-        raise not_fetched(artifact, f"there is neither {MAVEN_REPOSITORY} nor Maven (mvn on PATH)")
+        _copy_by_maven(artifact, folder)
 
 
 def _download(artifact: Artifact, repository: str, folder: Path) -> None:
@@ -107,11 +109,11 @@ def _download(artifact: Artifact, repository: str, folder: Path) -> None:
         raise not_fetched(artifact, f"{MAVEN_REPOSITORY} is not the address of a repository") from None
 
 
-def _copy_by_maven(artifact: Artifact, maven: str, folder: Path) -> None:
+def _copy_by_maven(artifact: Artifact, folder: Path) -> None:
     """Lets Maven copy the jar into a folder, from its own repository or from those of the user's settings."""
     coordinates = f"{artifact.group}:{artifact.name}:{artifact.version}"
     done = subprocess.run(
-        [maven, "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"],
+        ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

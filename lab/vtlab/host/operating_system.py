@@ -13,5 +13,5 @@ def refuse_other_than_linux() -> None:
         raise PrerequisiteMissing(
             "vtlab measures on its own machine only if that is Linux: it needs control groups, for CPU limits and"
             " to end its processes",
-            "measure in a cluster (--target kubernetes), on Linux, or in a Linux virtual machine",
+            "measure in vtlab's container image, in a cluster (--target kubernetes), or on Linux",
         )

@@ -191,7 +191,7 @@ def cache() -> Path:
 
 
 def mariadb_path() -> Path:
-    """Returns where the set-up, or an installed vtlab, puts its MariaDB server."""
+    """Returns where the MariaDB server is that vtlab fetches."""
     return cache() / "mariadb" / "bin" / "mariadbd"
 
 
@@ -226,15 +226,12 @@ def installed_mariadb() -> Tool:
             return Tool(path, version)
         unsuitable.append(f"{path} is {version or 'no MariaDB'}")
     least = ".".join(map(str, MARIADB))
-    of_setup, of_maven = "", ""
-    if has_databases_for_machine():
-        of_setup, of_maven = "lab/setup mariadb, or ", f"name a Maven repository ({MAVEN_REPOSITORY}=URL), "
+    of_maven = f"name a Maven repository ({MAVEN_REPOSITORY}=URL), " if has_databases_for_machine() else ""
     raise PrerequisiteMissing(
         f"no MariaDB server of at least {least}: looked for {' and '.join(_SERVERS)} on PATH and in "
         + ", ".join(_SERVER_PLACES)
         + (f" ({'; '.join(unsuitable)})" if unsuitable else ""),
-        f"{in_checkout(of_setup)}install it (Debian: apt-get install mariadb-server-core), "
-        f"{'' if shipped.IS_CHECKOUT else of_maven}or {OWN_DATABASE}",
+        f"{of_maven}install it (Debian: apt-get install mariadb-server-core), or {OWN_DATABASE}",
     )
 
 

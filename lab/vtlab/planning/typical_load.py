@@ -108,6 +108,12 @@ def plan(
     return _within_budget(planned, len(experiment.variants), longest)
 
 
+def lowered(planned: TypicalPlan) -> TypicalPlan:
+    """Plans half the rate: the load generator, beside the service, did not send the arrivals in time."""
+    rate = float(f"{planned.rate / 2:.3g}")
+    return planned.model_copy(update={"rate": rate, "window": _window(rate * planned.per_iteration)})
+
+
 def may_run_at_once(experiment: Experiment, trials: Sequence[Trial], rate: float) -> bool:
     """Tells whether all variants may have typical load at the same time: they share nothing, and the use of the cores
     that their last trials let expect is small, with k6 and all else that runs there."""

@@ -6,6 +6,7 @@ Used by every target. Times are epoch milliseconds.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import httpx
 
@@ -145,11 +146,17 @@ class Prometheus(PrometheusApi):
 
     def scrape_interval(self, variant: str) -> str | None:
         """Returns the variant's scrape interval, as Prometheus writes it (``1s``, ``1m30s``); None if unknown."""
+        return self._target(variant).get("scrapeInterval") or None
+
+    def scrape_error(self, variant: str) -> str:
+        """Returns why the last scrape of the variant failed; empty where it did not, and where nothing is known."""
+        return str(self._target(variant).get("lastError") or "")
+
+    def _target(self, variant: str) -> dict[str, Any]:
+        """Returns the variant as Prometheus describes it; empty where it does not know it."""
         labels = {"variant": variant, **self.selectors.get(variant, {})}
-        for target in self.targets():
-            if labels.items() <= target.get("labels", {}).items():
-                return target.get("scrapeInterval") or None
-        return None
+        known = (target for target in self.targets() if labels.items() <= target.get("labels", {}).items())
+        return next(known, {})
 
     def _selector(self, variant: str) -> str:
         labels = {"variant": variant, **self.selectors.get(variant, {})}

@@ -12,7 +12,7 @@ from typing import Any
 
 from vtlab.analysis import asserts, run_status, time_plan
 from vtlab.analysis.time_plan import TimePlan
-from vtlab.analysis.validity import checks, failing
+from vtlab.analysis.validity import checks, failing, generator
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt
@@ -23,7 +23,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest, TypicalPlan
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
-from vtlab.planning import curve_to_load, longer_windows, percentiles, trial_order
+from vtlab.planning import curve_to_load, longer_windows, percentiles, trial_order, typical_load
 from vtlab.report.words import block_counts, curve_sentences, so_far
 from vtlab.runs import facts, store
 from vtlab.runs.create import discarded, train_sample
@@ -197,6 +197,7 @@ class _Measurement:
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
             is_accepted = self._accepts(block)
             self._lengthen_or_refuse(block)
+            self._lower_typical_load(block)
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
@@ -293,6 +294,22 @@ class _Measurement:
         manifest = self.run.manifest.model_copy(update={"experiment": longer})
         store.replace_manifest(self._folder, manifest)
         self.run = replace(self.run, manifest=manifest, experiment=longer)
+
+    def _lower_typical_load(self, block: Block) -> None:
+        """Halves the rate of typical load where the load generator did not send it in time, and nobody named it. All
+        blocks that count have one rate."""
+        manifest, planned = self.run.manifest, self.run.manifest.typical
+        is_late = generator.is_typical_load_late(block, self.run.experiment)
+        if self._accepted or planned is None or not planned.of or not is_late:
+            return
+        lower = typical_load.lowered(planned)
+        self._say(f"typical load: {lower.rate:g}/s from now on, as k6 sent {planned.rate:g}/s too late")
+        others = {load: percentile for load, percentile in manifest.percentiles.items() if load != "typical"}
+        experiment = self.run.experiment.with_typical_rate(lower.rate)
+        changes = {"typical": lower, "percentiles": others, "experiment": experiment}
+        changed = manifest.model_copy(update=changes)
+        store.replace_manifest(self._folder, changed)
+        self.run = replace(self.run, manifest=changed, experiment=experiment)
 
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:

@@ -10,7 +10,9 @@ from vtlab.analysis.criteria.criterion import count_claims
 from vtlab.analysis.criteria.judged import Levels
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.experiment import Experiment
+from vtlab.model.manifest import SequentialRule
 from vtlab.model.run import Run
+from vtlab.model.verdict import RunEnd
 
 #: Criteria of a pair that are read once: ``median`` and ``tail`` at full load, ``cpu``, ``memory``.
 READ_ONCE = 4
@@ -20,9 +22,16 @@ def levels_at(run: Run, blocks: int) -> Levels:
     """Computes the levels after so many blocks that count: those of the look that they reach, or, where the number of
     blocks was fixed before the start, of that one look."""
     rule = run.manifest.rule
-    if rule is None:
-        return of_fixed_blocks(run.experiment)
-    level = stopping_rule.level(rule, blocks)
+    return of_fixed_blocks(run.experiment) if rule is None else _levels(run, rule, stopping_rule.level(rule, blocks))
+
+
+def levels_of_end(run: Run, end: RunEnd | None, blocks: int) -> Levels:
+    """Computes the levels of a run's verdict: those of the look at which it ended, or that its blocks reach."""
+    rule = run.manifest.rule
+    return _levels(run, rule, end.level) if rule and end and end.ended else levels_at(run, blocks)
+
+
+def _levels(run: Run, rule: SequentialRule, level: float) -> Levels:
     return Levels(level, stopping_rule.level_among(level, rule.claims, _read_once(run.experiment)))
 
 

@@ -31,11 +31,11 @@ def blocks_needed(claim: Outcome, level: float) -> int | None:
 
 
 def half_width(rule: SequentialRule, claim: Outcome, blocks: int) -> float | None:
-    """Predicts the half-width of a claim's interval after so many blocks, 0.05 for 5 %: they scatter as those so far,
-    and as the prior says. None where nothing tells how they scatter."""
+    """Predicts the half-width of a claim's interval after so many blocks, the last for which there is time, 0.05 for
+    5 %: they scatter as those so far, and as the prior says. None where nothing tells how they scatter."""
     if not claim.log_ratios or (len(claim.log_ratios) < 2 and priors.prior(claim.key) is None):
         return None
-    return math.expm1(moderated.half_width(_seen(claim), blocks, stopping_rule.level(rule, blocks)))
+    return math.expm1(moderated.half_width(_seen(claim), blocks, stopping_rule.last_level(rule, blocks)))
 
 
 def _seen(claim: Outcome) -> Seen:

@@ -22,6 +22,8 @@ from vtlab.model.manifest import SequentialRule
 SDS = (0.003, 0.007, 0.02, 0.04, 0.08)
 #: Half-width of the interval that the simulated runs ask for; the tables in docs/evidence/simulation.md are of it.
 PRECISION = 0.25
+#: Blocks after which the time of a simulated run is over.
+IN_TIME = (2, 3, 4, 6)
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,11 @@ def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
         for ratio in RATIOS:
             result = simulate(ratio, KINDS["Gaussian"].with_sd(other), runs, rule)
             yield f"{100 * other:5.1f} {ratio:6.2f}{_row(result)}"
+    yield from ["", f"Gaussian, by the blocks for which there is time. SD of a block {sd:.2%}", f"blocks {_HEAD}"]
+    for most in IN_TIME:
+        for ratio in RATIOS:
+            result = simulate(ratio, KINDS["Gaussian"].with_sd(sd), runs, stopping_rule.in_time(rule, most))
+            yield f"{most:6d} {ratio:6.2f}{_row(result)}"
 
 
 _HEAD = " ratio  coverage  better   worse    same  undecided   false  futile  blocks   width"

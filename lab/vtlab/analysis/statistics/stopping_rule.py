@@ -3,7 +3,8 @@
 At each look the t interval has a level of its own, so that all looks together spend ``ALPHA``: the intervals of all
 looks cover the true ratio at once with ``CONFIDENCE`` (repeated confidence intervals [1]). So a run may end at any
 look, for any reason, and the interval of that look holds. Of the m claims of a run each spends ``ALPHA``/m. Criteria
-that are read once, where the run ended, have the level that as many claims would have at that look.
+that are read once, where the run ended, have the level that as many claims would have at that look. A run that its time
+ends, and not what it found, spends at its last look all that the looks before left [2].
 
 A run ends at the first look at which all its claims are settled and the interval of ``capacity`` is narrow enough, or
 where that is improbable up to the last look, or where the next look does not fit into the time that the call gave it.
@@ -79,6 +80,20 @@ def level(rule: SequentialRule, blocks: int) -> float:
     return next((a for look, a in zip(rule.looks, rule.levels, strict=True) if blocks <= look), rule.levels[-1])
 
 
+def last_level(rule: SequentialRule, blocks: int) -> float:
+    """Returns the two-sided level of the interval after a number of blocks that no other look follows, as the time is
+    over: what the looks before did not spend. Their blocks may be shared or not: the levels are added up."""
+    spent = math.fsum(a for look, a in zip(rule.looks, rule.levels, strict=True) if look < blocks)
+    return max(level(rule, blocks), ALPHA / rule.claims - spent)
+
+
+def in_time(rule: SequentialRule, blocks: int) -> SequentialRule:
+    """Makes the rule of a run whose time is over after so many blocks: the looks before, and a last one there."""
+    before = [look for look in rule.looks if look < blocks]
+    levels = [*rule.levels[: len(before)], last_level(rule, blocks)]
+    return rule.model_copy(update={"looks": [*before, blocks], "levels": levels})
+
+
 def next_look(looks: Sequence[int], blocks: int) -> int:
     """Returns the first look after a number of blocks, or else the last look."""
     return next((look for look in looks if look > blocks), looks[-1])
@@ -137,7 +152,7 @@ def _end_at(rule: SequentialRule, blocks: int, ended: Ended | None, chances: Seq
     return RunEnd(
         looks=rule.looks,
         blocks=blocks,
-        level=level(rule, blocks),
+        level=last_level(rule, blocks) if ended == "within" else level(rule, blocks),
         claims=rule.claims,
         precision=rule.precision,
         within=rule.within,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, machine_windows, moment_of
@@ -23,12 +24,22 @@ MOST_THROTTLED = 0.05
 #: counts from when an arrival was due: no speed-up is faked; up to 1 % late arrivals the p99 is not yet one of them,
 #: beyond it the stall would be measured instead.
 MOST_LATE = 0.01
+#: Share of a percentile by which lateness may change it whatever share of the arrivals is late: a quarter of the margin
+#: of ``tail``. A variant that falls behind takes the cores that k6 needs, too, and answers in seconds what k6 sends some
+#: ms late. To reject its block would keep from the verdict what the variant does.
+NEGLIGIBLE = 0.05
 _SATURATED = "the load generator was saturated"
 
 
 def limits_reached(block: Block, experiment: Experiment) -> list[str]:
     """Describes the limits of the load generator or its machine that were reached in a block's windows."""
     return [f"{check.name} {value.text}" for check in GENERATOR for value in check.beyond(block, experiment)]
+
+
+def is_typical_load_late(block: Block, experiment: Experiment) -> bool:
+    """Tells whether the load generator sent the arrivals of a window at typical load too late."""
+    values = [(check, check.value(trial, experiment)) for check in ON_TIME for trial in block.typical]
+    return any(value is not None and not check.passes(value) for check, value in values)
 
 
 def _idle_cores(trial: Trial, _: Experiment) -> Value:
@@ -73,7 +84,8 @@ def _late(trial: Trial, _: Experiment) -> Value | None:
         f"the load generator stalled for {text}, at most {MOST_LATE * trial.window:.3g} s allowed"
         f" ({percent(MOST_LATE, 1)} of the window)"
     )
-    return Value(trial.late_max / trial.window, text, reason, trial.variant, moment_of(trial))
+    share = trial.late_max / trial.window
+    return Value(share, text, reason, trial.variant, moment_of(trial), _most_late(trial, share))
 
 
 def _late_arrivals(trial: Trial, _: Experiment) -> Value | None:
@@ -84,9 +96,38 @@ def _late_arrivals(trial: Trial, _: Experiment) -> Value | None:
         f"the load generator sent {percent(share, 1)} of the arrivals late, at most {percent(MOST_LATE, 1)} allowed:"
         f" {_SATURATED}"
     )
-    return Value(share, percent(share, 1), reason, trial.variant, moment_of(trial))
+    return Value(share, percent(share, 1), reason, trial.variant, moment_of(trial), _most_late(trial, share))
 
 
+def _most_late(trial: Trial, share: float) -> float:
+    """Returns the share of a window's arrivals that may be late. Those that are late can be all that lies beyond a
+    percentile: any share may where none of these percentiles can have changed by much."""
+    latency = trial.latency
+    percentiles = {0.5: latency.p50, 0.9: latency.p90, 0.95: latency.p95, 0.99: latency.p99}
+    touched = [value for rank, value in percentiles.items() if value is not None and share > 1 - rank]
+    is_negligible = bool(touched) and trial.late_max <= NEGLIGIBLE * min(touched)
+    return math.inf if is_negligible else MOST_LATE
+
+
+#: Whether arrivals were sent when they were due.
+ON_TIME: tuple[Check[Trial], ...] = (
+    Check(
+        "generator on time",
+        "machine",
+        f"<= {percent(MOST_LATE, 1)} of the window late, or {percent(NEGLIGIBLE)} of each percentile that it touches",
+        machine_windows,
+        _late,
+        MOST_LATE,
+    ),
+    Check(
+        "arrivals on time",
+        "machine",
+        f"<= {percent(MOST_LATE, 1)} of them 20 ms late, or by {percent(NEGLIGIBLE)} of each percentile that it touches",
+        machine_windows,
+        _late_arrivals,
+        MOST_LATE,
+    ),
+)
 GENERATOR: tuple[Check[Trial], ...] = (
     Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", machine_windows, _idle_cores, LEAST_IDLE, operator.lt),
     Check(
@@ -105,20 +146,5 @@ GENERATOR: tuple[Check[Trial], ...] = (
         _generator_throttled,
         MOST_THROTTLED,
     ),
-    Check(
-        "generator on time",
-        "machine",
-        f"<= {percent(MOST_LATE, 1)} of the window late",
-        machine_windows,
-        _late,
-        MOST_LATE,
-    ),
-    Check(
-        "arrivals on time",
-        "machine",
-        f"<= {percent(MOST_LATE, 1)} of them 20 ms late",
-        machine_windows,
-        _late_arrivals,
-        MOST_LATE,
-    ),
+    *ON_TIME,
 )

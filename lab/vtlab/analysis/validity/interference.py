@@ -40,7 +40,7 @@ def _core_wait(trial: Trial, _: Experiment) -> Value | None:
     share = percent(wait, 1)
     reason = (
         f"the server was ready without a core for {share} of the window, at most {percent(MOST_CORE_WAIT)} allowed:"
-        " something else used the cores"
+        " other processes used the cores, k6 among them"
     )
     return Value(wait, share, reason, trial.variant, moment_of(trial))
 

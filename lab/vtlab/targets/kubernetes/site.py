@@ -19,7 +19,7 @@ class ClusterSite:
 
     folder: Path
     cluster: Cluster
-    #: A client of the cluster's Prometheus.
+    #: A client of the Prometheus that scrapes the variants.
     client: Prometheus
     objects: RunObjects
     #: Tells the run's samples of k6 from others'.

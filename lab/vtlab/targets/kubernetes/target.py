@@ -43,6 +43,8 @@ from vtlab.targets.verification import Figures, StartedVariant
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
 #: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
 _SCRAPED_WITHIN = 240.0
+#: The same in a run with a Prometheus of its own, which knows the copies from its start.
+_SCRAPED_BY_OWN_WITHIN = 60.0
 #: Seconds between two scrapes that a trial's window needs, at most.
 _SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
@@ -77,11 +79,13 @@ class KubernetesTarget:
         says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
         service, client = resolve_service(experiment), self.site.client
-        # Before any pod is replaced.
-        client.refuse_old()
+        if not self.site.cluster.release.has_own_prometheus:
+            # Before any pod is replaced.
+            client.refuse_old()
         self._starts += 1
         stamp = f"{self.site.objects.name}-{block}-{self._starts}"
         pods_by_variant, failed = self._replace_pods(service, experiment, stamp)
+        prometheus = self._own_prometheus()
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
         client.selectors = self._selectors(pods_by_variant)
@@ -95,7 +99,8 @@ class KubernetesTarget:
         ]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
         started = KubernetesBlock(
-            self.site, ClusterStart(service, experiment, block, attempt, pods_by_variant, instances, failures)
+            self.site,
+            ClusterStart(service, experiment, block, attempt, pods_by_variant, instances, failures, prometheus),
         )
         if self.site.copies:
             self.site.preflight.check(started)
@@ -120,8 +125,18 @@ class KubernetesTarget:
                 cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
         return watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
 
+    def _own_prometheus(self) -> Json | None:
+        """Waits for the Prometheus of a run of copies; returns its pod. None where the run uses another."""
+        if not self.site.cluster.release.has_own_prometheus:
+            return None
+        pod = watch.wait_for_prometheus(self.site.cluster)
+        self.site.client.refuse_old()
+        return pod
+
     def _selectors(self, pods_by_variant: Mapping[str, Json]) -> dict[str, dict[str, str]]:
-        """Returns the labels of each variant's series."""
+        """Returns the labels of each variant's series in a shared Prometheus."""
+        if self.site.cluster.release.has_own_prometheus:
+            return {}
         # Whoever else scrapes a copy's pod scrapes another port of it.
         endpoint = {"endpoint": manifests.AGENT} if self.site.copies else {}
         namespace = self.site.cluster.release.namespace
@@ -131,13 +146,16 @@ class KubernetesTarget:
 
     def _scraped(self, name: str, after_ms: int) -> int:
         """Waits until a variant was scraped after that time; returns when. BlockFault where it was not;
-        PrerequisiteMissing where that is too rare, or where Prometheus does not know of copies."""
+        PrerequisiteMissing where that is too rare, or where another Prometheus does not know of copies."""
         client, ref = self.site.client, self.site.cluster.release
         # Before the wait, which may be too short for it; after it for a target that was not known before.
         refuse_rare_scrapes(client, ref, name)
         try:
-            at = client.await_scrape(name, after_ms, within=_SCRAPED_WITHIN)
-        except NotScraped:
+            within = _SCRAPED_BY_OWN_WITHIN if ref.has_own_prometheus else _SCRAPED_WITHIN
+            at = client.await_scrape(name, after_ms, within=within)
+        except NotScraped as fault:
+            if ref.has_own_prometheus:
+                raise NotScraped(f"{fault}: {client.scrape_error(name) or 'no reason is known'}") from None
             if ref.copying and client.scrape_interval(name) is None:
                 raise PrerequisiteMissing(
                     f"{name}: Prometheus does not use the ServiceMonitor {ref.name} in namespace {ref.namespace}",

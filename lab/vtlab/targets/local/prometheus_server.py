@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,8 @@ from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Tool
+from vtlab.prometheus import run_server
 
-#: Seconds between scrapes. (A scrape may take as long.)
-INTERVAL = 1
-#: Seconds for which a sample counts as current: a JVM of the block before must not linger in sums.
-LOOKBACK = 10
-#: How often Prometheus looks for new targets: by itself every five seconds, for which every first block would wait.
-NEW_TARGETS_EVERY = "100ms"
 READY_WITHIN = 30.0
 
 
@@ -108,23 +102,8 @@ class PrometheusServer:
 
     def _configure(self, targets: Mapping[str, str], path: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        jobs = [
-            {
-                "job_name": variant,
-                "metrics_path": path,
-                # The same labels in every block, though ports differ: one series, not one per JVM.
-                "static_configs": [{"targets": [address], "labels": {"variant": variant, "instance": variant}}],
-            }
-            for variant, address in targets.items()
-        ]
-        interval = f"{INTERVAL}s"
-        config = {
-            "global": {"scrape_interval": interval, "scrape_timeout": interval},
-            "rule_files": self._rules,
-            "scrape_configs": jobs,
-        }
-        # JSON is YAML.
-        (self._folder / "prometheus.yml").write_text(json.dumps(config, indent=2), encoding="utf-8")
+        document = run_server.configuration(targets, path, self._rules)
+        (self._folder / "prometheus.yml").write_text(document, encoding="utf-8")
 
     def _spawn(self, chosen: Sequence[int]) -> Process:
         return self._ledger.start(
@@ -133,15 +112,10 @@ class PrometheusServer:
                     str(self._tool.path),
                     f"--config.file={self._folder / 'prometheus.yml'}",
                     f"--storage.tsdb.path={self._folder / 'data'}",
-                    "--storage.tsdb.retention.time=10y",
-                    "--storage.tsdb.no-lockfile",
-                    f"--query.lookback-delta={LOOKBACK}s",
                     f"--web.listen-address={ports.HOST}:{chosen[0]}",
-                    "--web.enable-remote-write-receiver",
                     "--web.enable-otlp-receiver",
                     "--web.enable-lifecycle",
-                    f"--scrape.discovery-reload-interval={NEW_TARGETS_EVERY}",
-                    "--log.level=warn",
+                    *run_server.OPTIONS,
                 ],
                 role="prometheus",
                 log=self._log,

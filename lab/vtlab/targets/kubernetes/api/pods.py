@@ -84,6 +84,11 @@ def oom_kills(pod: Json) -> int:
     return sum(end.get("reason") == "OOMKilled" for container in _containers(pod) for end in _ends(container))
 
 
+def restarts(pod: Json) -> int:
+    """Counts how often containers of the pod were started again."""
+    return sum(int(container.get("restartCount", 0)) for container in _containers(pod))
+
+
 def exit_code(pod: Json, container: str) -> int | None:
     """Returns the exit code of a container; None while it has not ended."""
     for status in _containers(pod):

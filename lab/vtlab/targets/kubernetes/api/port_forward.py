@@ -1,5 +1,7 @@
-"""The way to the cluster's Prometheus: through a pod of its Service, and through another one when that pod ends. In a
-pod of the cluster the Service itself is the way."""
+"""The way to a Prometheus in the cluster: through a pod of its Service, and through another one when that pod ends.
+
+In a pod of the cluster the Service itself is the way, but to the run's own Prometheus: it admits k6 alone.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,13 @@ def service(remote_write: str) -> tuple[str, str, int]:
 class Forward(httpx.BaseTransport):
     """Transport for a client of Prometheus. A request that finds the connection broken connects anew and is retried."""
 
-    def __init__(self, cluster: Cluster, remote_write: str) -> None:
+    def __init__(self, cluster: Cluster, remote_write: str, patience: float | None = None) -> None:
+        """``patience``: seconds until Prometheus must answer, ``PATIENCE`` by default."""
         self._service, self._namespace, self._port = service(remote_write)
+        self._patience = PATIENCE if patience is None else patience
         # In a pod the Service's name leads there: no right to forward a port is needed.
-        network = None if cluster.inside else _Network(cluster, self._service, self._namespace)
+        is_direct = cluster.inside and not cluster.release.is_own_prometheus(remote_write)
+        network = None if is_direct else _Network(cluster, self._service, self._namespace)
         self._pool = httpcore.ConnectionPool(network_backend=network)
 
     @property
@@ -53,7 +58,7 @@ class Forward(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request. BlockFault when Prometheus stays away, PrerequisiteMissing when the cluster forbids the port
         forward."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self._patience
         while True:
             try:
                 response = self._try(request)
@@ -121,7 +126,7 @@ class _Network(httpcore.NetworkBackend):
             raise httpcore.ConnectError(str(error)) from error
 
     def _only(self, pods_of_service: Sequence[Json]) -> Json:
-        """Returns the ready pod. PrerequisiteMissing where several stay: k6 sends its samples to one of them."""
+        """Returns the ready pod. PrerequisiteMissing where several stay: what is sent comes to one of them."""
         ready = [pod for pod in pods_of_service if pods.ready(pod)]
         if not ready:
             raise httpcore.ConnectError("the Service has no ready pod")
@@ -129,9 +134,9 @@ class _Network(httpcore.NetworkBackend):
         if len(staying) > 1:
             raise PrerequisiteMissing(
                 f"Prometheus (service {self._service} in namespace {self._namespace}) has {len(staying)} pods"
-                f" ({', '.join(staying)}): k6's samples would be in one of them, and vtlab asks another",
+                f" ({', '.join(staying)}): what one of them takes is not in the others",
                 f"make a Service for one of them (selector statefulset.kubernetes.io/pod-name: {staying[0]}), and name"
-                " it: monitoring.prometheusUrl of the chart, --prometheus for copies",
+                " it: monitoring.prometheusUrl of the chart, --prometheus for copies, which need none",
             )
         return min(ready, key=lambda pod: (bool(pod["metadata"].get("deletionTimestamp")), pods.name(pod)))
 

@@ -7,25 +7,25 @@ from dataclasses import asdict, dataclass, fields, replace
 from kubernetes import config
 from kubernetes.config.config_exception import ConfigException
 
+#: Port of a run's own Prometheus.
+PROMETHEUS_PORT = 9090
+
 
 @dataclass(frozen=True)
 class Copying:
     """Settings of copies of a service that the objects of its namespace do not contain."""
 
-    #: URL of the cluster's Prometheus, as a pod of the cluster reaches it.
-    prometheus: str
+    #: URL of the user's Prometheus, as a pod of the cluster reaches it; empty: the run has one of its own.
+    prometheus: str = ""
     #: Contains the agent's jar, for an init container.
-    agent_image: str
-    k6_image: str
+    agent_image: str = ""
+    k6_image: str = ""
     #: Labels of the ServiceMonitor, by which some Prometheus select them: ``release=stack,team=a``.
     monitor_labels: str = ""
-    #: Labels of the nodes for k6, as ``monitor_labels``.
+    #: Labels of the nodes for k6 and the run's own Prometheus, as ``monitor_labels``.
     k6_node_selector: str = ""
-
-    @property
-    def remote_write(self) -> str:
-        """The URL to which k6 sends its samples."""
-        return self.prometheus.rstrip("/") + "/api/v1/write"
+    #: Image of the run's own Prometheus.
+    prometheus_image: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,27 @@ class ReleaseRef:
         """Returns the label selector of the release's objects, or of one component's."""
         release = f"app.kubernetes.io/instance={self.name}"
         return f"{release},app.kubernetes.io/component={component}" if component else release
+
+    @property
+    def has_own_prometheus(self) -> bool:
+        """Tells whether the copies have a Prometheus that ends with the run."""
+        return self.copying is not None and not self.copying.prometheus
+
+    @property
+    def own_prometheus(self) -> str:
+        """The name of that Prometheus's objects. No variant's Deployment can have it."""
+        return f"prometheus-{self.name}"
+
+    @property
+    def remote_write(self) -> str:
+        """The URL to which the k6 of copies sends its samples."""
+        assert self.copying is not None, "the k6 of a release has it from its CronJob"
+        url = self.copying.prometheus or f"http://{self.own_prometheus}.{self.namespace}:{PROMETHEUS_PORT}"
+        return url.rstrip("/") + "/api/v1/write"
+
+    def is_own_prometheus(self, remote_write: str) -> bool:
+        """Tells whether k6's samples go to the run's own Prometheus by that URL."""
+        return self.has_own_prometheus and remote_write == self.remote_write
 
     def kubectl(self, *words: str) -> str:
         """Returns a kubectl command line for messages."""

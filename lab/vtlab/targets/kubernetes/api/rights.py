@@ -30,7 +30,8 @@ _EVERY_RUN = {
 }
 #: In the lab's namespace: the same as in the chart's Role (a test of the chart compares them).
 RIGHTS = _rights({"apps/deployments": "get patch", "batch/cronjobs": "list", **_EVERY_RUN})
-#: In the namespace of a service that vtlab copies; without ``POLICY_RIGHTS`` vtlab copies no NetworkPolicy.
+#: In the namespace of a service that vtlab copies; without ``POLICY_RIGHTS`` vtlab copies no NetworkPolicy. There a run
+#: with a Prometheus of its own needs ``FORWARD_RIGHTS``, too, and one with another ``MONITOR_RIGHTS``.
 COPY_RIGHTS = _rights(
     {
         "apps/deployments": "get create patch",
@@ -39,12 +40,12 @@ COPY_RIGHTS = _rights(
         # For the parts of a workload that k6 alone reads.
         "/secrets": "create",
         "policy/poddisruptionbudgets": "list",
-        "monitoring.coreos.com/servicemonitors": "create",
         **_EVERY_RUN,
     }
 )
 POLICY_RIGHTS = _rights({"networking.k8s.io/networkpolicies": "list create"})
+MONITOR_RIGHTS = _rights({"monitoring.coreos.com/servicemonitors": "create"})
 #: For more CPU in the warm-up, which is optional. The chart's Role has it, too.
 RESIZE = Right("patch", "/pods/resize")
 #: In the namespace of Prometheus, to forward its port. From Kubernetes 1.35 on a websocket needs both verbs.
-MONITORING_RIGHTS = _rights({"/services": "get", "/pods": "list", "/pods/portforward": "get create"})
+FORWARD_RIGHTS = _rights({"/services": "get", "/pods": "list", "/pods/portforward": "get create"})

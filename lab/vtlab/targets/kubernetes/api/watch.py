@@ -29,7 +29,7 @@ def wait_until_idle(cluster: Cluster) -> None:
     end = time.monotonic() + IDLE_WITHIN
     while True:
         present = cluster.pods(labels.vtlab_selector(ref) if ref.copying else ref.selector("k6"))
-        running = [pods.name(pod) for pod in present if _running(pod) and not _is_own_copy(pod, ref)]
+        running = [pods.name(pod) for pod in present if _running(pod) and not _stays(pod, ref)]
         if not running:
             return
         if time.monotonic() > end:
@@ -38,8 +38,34 @@ def wait_until_idle(cluster: Cluster) -> None:
         time.sleep(0.5)
 
 
-def _is_own_copy(pod: Json, ref: ReleaseRef) -> bool:
-    return pods.label(pod, labels.INSTANCE) == ref.name and pods.label(pod, labels.COMPONENT) == "variant"
+def _stays(pod: Json, ref: ReleaseRef) -> bool:
+    """Tells whether a pod is one of this call's that run from block to block."""
+    is_own = pods.label(pod, labels.INSTANCE) == ref.name
+    return is_own and pods.label(pod, labels.COMPONENT) in ("variant", "prometheus")
+
+
+def wait_for_prometheus(cluster: Cluster) -> Json:
+    """Waits until the Prometheus of a run of copies is ready; returns its pod."""
+    subject, begin = "Prometheus", time.monotonic()
+    while True:
+        waited = time.monotonic() - begin
+        present = cluster.pods(cluster.release.selector("prometheus"))
+        pod = next((pod for pod in present if not pod["metadata"].get("deletionTimestamp")), None)
+        if pod and pods.ready(pod):
+            return pod
+        trouble = pods.trouble(pod) if pod else None
+        if pod and trouble and trouble.image:
+            raise PrerequisiteMissing(
+                f"{subject}: its pod {pods.name(pod)} {trouble.text}",
+                "load the image into the cluster, or begin a run with one of your registry: --prometheus-image",
+            )
+        if pod:
+            _refuse_trouble(pod, subject, waited)
+        else:
+            _refuse_no_pod(cluster, subject, cluster.release.own_prometheus)
+        if waited > READY_WITHIN:
+            raise BlockFault(f"{subject}: not ready after {READY_WITHIN:.0f} s: {_warning(cluster, pod)}")
+        time.sleep(0.5)
 
 
 def wait_for_pods(
@@ -63,7 +89,7 @@ def wait_for_pods(
         if not late:
             return {name: fresh[name] for name in waiting}, failed
         for name in late:
-            _refuse_no_pod(cluster, name)
+            _refuse_no_pod(cluster, name, cluster.release.deployment(name))
         if waited > READY_WITHIN:
             # A running container has its image and its node: the rest is up to the service.
             slow = {name for name in late if name in fresh and pods.running(fresh[name])}
@@ -158,9 +184,9 @@ def _refuse_unschedulable(name: str, pod: Json, waited: float) -> None:
         )
 
 
-def _refuse_no_pod(cluster: Cluster, name: str) -> None:
+def _refuse_no_pod(cluster: Cluster, name: str, deployment: str) -> None:
     """Raises PrerequisiteMissing when the cluster refuses the Deployment its pod (Pod Security, a quota)."""
-    conditions = cluster.deployment(cluster.release.deployment(name)).get("status", {}).get("conditions") or []
+    conditions = cluster.deployment(deployment).get("status", {}).get("conditions") or []
     for condition in conditions:
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             raise PrerequisiteMissing(

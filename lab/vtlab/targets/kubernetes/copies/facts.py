@@ -28,7 +28,8 @@ def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFac
 
 def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
     ref = cluster.release
-    for text in (copying_of(ref).monitor_labels, copying_of(ref).k6_node_selector):
+    copying = copying_of(ref)
+    for text in (copying.monitor_labels, copying.k6_node_selector):
         labels.pairs(text)
     source = find_original(cluster, service)
     refuse_what_copies_lack(service, experiment)
@@ -38,8 +39,9 @@ def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) ->
             "vtlab": __version__,
             "app": str(source.container["image"]),
             "pod template": source.digest,
-            "k6": copying_of(ref).k6_image,
-            "agent": copying_of(ref).agent_image,
+            "k6": copying.k6_image,
+            "agent": copying.agent_image,
+            **({"prometheus": copying.prometheus_image} if ref.has_own_prometheus else {}),
             **workload_files.versions(experiment.workload),
         },
         jvm_flags=environment.shown_flags(environment.jvm_flags(source, experiment)),

@@ -22,6 +22,8 @@ HTTP, AGENT, PROBE = "http", "vtlab-agent", "probe"
 _RESERVED = 0.1
 #: Seconds that a copy may take to end: all its requests are answered by then, and the next block waits for it.
 _GRACE = 10
+#: Autoscalers move no copy in a trial, as the chart has it for its pods.
+_STAYS = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ def deployment(variant: CopiedVariant, metadata: Json, annotations: Mapping[str,
     original = variant.original
     template = copy.deepcopy(original.template)
     original_annotations = template.get("metadata", {}).get("annotations") or {}
-    template["metadata"] = {"labels": dict(metadata["labels"]), "annotations": {**original_annotations, **annotations}}
+    template["metadata"] = {
+        "labels": dict(metadata["labels"]),
+        "annotations": {**original_annotations, **_STAYS, **annotations},
+    }
     spec = template["spec"]
     spec["terminationGracePeriodSeconds"] = min(_GRACE, spec.get("terminationGracePeriodSeconds", _GRACE))
     for container in containers(spec):

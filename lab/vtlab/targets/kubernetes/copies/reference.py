@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from vtlab.model.service import Service
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
-from vtlab.targets.kubernetes.copies import k6_job
+from vtlab.targets.kubernetes.copies import images
 
-#: The Prometheus of kube-prometheus-stack, as in the chart.
+#: The Prometheus of kube-prometheus-stack, as in the chart. It gets the verdict of a run that has one of its own.
 PROMETHEUS = "http://prometheus-operated.monitoring:9090"
 #: Characters of a service's name in the names of its copies: a Service's name has at most 63.
 _LONGEST = 20
@@ -22,9 +22,9 @@ def with_unique_name(ref: ReleaseRef) -> ReleaseRef:
 
 
 def default_copying() -> Copying:
-    """Returns the chart's Prometheus and images."""
-    agent_image, k6_image = k6_job.images()
-    return Copying(PROMETHEUS, agent_image, k6_image)
+    """Returns the chart's images, and a Prometheus of the run's own."""
+    agent_image, k6_image = images.of_chart()
+    return Copying("", agent_image, k6_image, prometheus_image=images.PROMETHEUS)
 
 
 def for_service(cluster_ref: ReleaseRef, copying: Copying, service: Service) -> ReleaseRef:

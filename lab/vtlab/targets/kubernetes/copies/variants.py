@@ -24,12 +24,14 @@ from vtlab.targets.kubernetes.copies import (
     liveness,
     manifests,
     network_policies,
+    own_prometheus,
     shared_objects,
     workload_secret,
 )
 from vtlab.targets.kubernetes.copies.k6_job import K6JobParts
 from vtlab.targets.kubernetes.copies.manifests import CopiedVariant
 from vtlab.targets.kubernetes.copies.original import Original
+from vtlab.targets.kubernetes.copies.own_prometheus import PrometheusParts
 from vtlab.targets.kubernetes.copies.reference import copying_of
 from vtlab.targets.kubernetes.copies.selectors import selecting
 from vtlab.targets.kubernetes.copies.workload_secret import Files
@@ -71,13 +73,11 @@ class Copies:
 
     def template(self, preflight_within: float | None = None) -> Json:
         """Returns the template of k6's Jobs, while the copies exist. ``preflight_within`` as in ``k6_job``."""
-        ref = self._cluster.release
         assert self._source
         parts = K6JobParts(
             self._objects.config_map(),
             self._labels("k6"),
-            ref.namespace,
-            copying_of(ref),
+            self._cluster.release,
             self._files,
             self._source.template["spec"],
         )
@@ -85,31 +85,44 @@ class Copies:
 
     def _create(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> Original:
         """Creates all objects of the run; returns what they are copies of. Errors as in ``renew``."""
-        cluster, copying = self._cluster, copying_of(self._cluster.release)
+        cluster, ref = self._cluster, self._cluster.release
         source = facts.find_original(cluster, service)
         facts.refuse_what_copies_lack(service, experiment)
         self._files = workload_secret.files(experiment, Path(k6_job.FOLDER))
         self._refuse_selected(experiment)
         policies = self._policies(source)
         self._describe(source, policies)
+        files = k6_job.scripts()
+        if ref.has_own_prometheus:
+            files |= own_prometheus.files(ref, experiment.variants, source.agent_port)
         # Created before all that it owns.
-        self._objects.put_experiment(experiment, runner_pod(), k6_job.scripts())
+        self._objects.put_experiment(experiment, runner_pod(), files)
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         run_objects.refuse_others(cluster)
         owner = labels.owner_reference(self._objects.config_map())
         bodies = [self._policy(spec, owner) for spec in policies or []]
         if self._files.contents:
             bodies.append(self._files.secret(self._metadata(self._objects.name, owner, self._labels("k6"))))
+        # Before the copies: it has its image by the time that they are ready.
+        bodies += self._prometheus(source, owner)
         for name in experiment.variants:
-            metadata = self._metadata(cluster.release.deployment(name), owner, self._labels("variant", name))
+            metadata = self._metadata(ref.deployment(name), owner, self._labels("variant", name))
             variant = CopiedVariant(source, experiment, name)
-            deployment = manifests.deployment(variant, metadata, annotations, copying.agent_image)
+            deployment = manifests.deployment(variant, metadata, annotations, copying_of(ref).agent_image)
             bodies += [manifests.service(source, metadata), deployment]
-        metadata = self._metadata(cluster.release.name, owner, self._labels("variant"))
-        bodies.append(manifests.monitor(metadata, labels.pairs(copying.monitor_labels)))
         for body in bodies:
             cluster.create(body)
         return source
+
+    def _prometheus(self, source: Original, owner: Json) -> list[Json]:
+        """Returns the run's own Prometheus, or what makes another one scrape the copies."""
+        ref = self._cluster.release
+        if not ref.has_own_prometheus:
+            metadata = self._metadata(ref.name, owner, self._labels("variant"))
+            return [manifests.monitor(metadata, labels.pairs(copying_of(ref).monitor_labels))]
+        metadata = self._metadata(ref.own_prometheus, owner, self._labels("prometheus"))
+        parts = PrometheusParts(ref, metadata, self._objects.name, source.template["spec"])
+        return own_prometheus.objects(parts)
 
     def _refuse_selected(self, experiment: Experiment) -> None:
         """Raises BadInput where a Service, a controller or a PodDisruptionBudget would select vtlab's pods."""
@@ -119,7 +132,7 @@ class Copies:
             "ReplicaSet": cluster.replica_sets(),
             "PodDisruptionBudget": cluster.disruption_budgets(),
         }
-        pods = [*(self._labels("variant", variant) for variant in experiment.variants), self._labels("k6")]
+        pods = [*(self._labels("variant", variant) for variant in experiment.variants), *self._beside]
         if names := list(dict.fromkeys(name for labels in pods for name in selecting(objects, labels))):
             raise BadInput(
                 f"in namespace {cluster.release.namespace} {' and '.join(names)} would also select the copies",
@@ -127,21 +140,28 @@ class Copies:
             )
 
     def _policies(self, source: Original) -> list[Json] | None:
-        """Returns the specs of the NetworkPolicies that the copies and k6 need; None where vtlab may not copy them."""
+        """Returns the specs of the NetworkPolicies that the copies and the pods beside them need; None where vtlab may
+        not copy them."""
         cluster = self._cluster
         if not all(cluster.allowed(right, cluster.release.namespace) for right in POLICY_RIGHTS):
             return None
         policies = cluster.network_policies()
         variants, k6 = manifests.selector(self._labels("variant")), manifests.selector(self._labels("k6"))
         specs = network_policies.copied(policies, source.template.get("metadata", {}).get("labels") or {}, variants)
-        if not specs and not network_policies.restricts(policies, [self._labels("variant"), self._labels("k6")]):
+        if not specs and not network_policies.restricts(policies, [self._labels("variant"), *self._beside]):
             return []
-        _, monitoring, port = port_forward.service(copying_of(cluster.release).remote_write)
+        _, namespace, port = port_forward.service(cluster.release.remote_write)
         asked = sorted({source.port, source.liveness.port})
+        if cluster.release.has_own_prometheus:
+            prometheus = manifests.selector(self._labels("prometheus"))
+            peer = network_policies.pods_of(prometheus)
+            specs.append(network_policies.for_prometheus(variants, k6, prometheus, source.agent_port, port))
+        else:
+            peer = network_policies.namespace_of(namespace)
         return [
             *specs,
-            network_policies.for_copies(variants, k6, asked, source.agent_port, monitoring),
-            network_policies.for_k6(variants, k6, asked, monitoring, port),
+            network_policies.for_copies(variants, k6, asked, source.agent_port, peer),
+            network_policies.for_k6(variants, k6, asked, peer, port),
         ]
 
     def _describe(self, source: Original, policies: Sequence[Json] | None) -> None:
@@ -180,6 +200,12 @@ class Copies:
             "metadata": self._metadata(name, owner, self._labels("network")),
             "spec": {key: value for key, value in spec.items() if key != "name"},
         }
+
+    @property
+    def _beside(self) -> list[dict[str, str]]:
+        """Labels of the pods beside the copies."""
+        own = ["prometheus"] if self._cluster.release.has_own_prometheus else []
+        return [self._labels(component) for component in ("k6", *own)]
 
     def _labels(self, component: str, variant: str = "") -> dict[str, str]:
         component_labels = {**labels.for_release(self._cluster.release), labels.COMPONENT: component}

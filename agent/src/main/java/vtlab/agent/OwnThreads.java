@@ -2,6 +2,8 @@ package vtlab.agent;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 
 import vtlab.agent.jvm.PlatformThreads;
@@ -30,13 +32,18 @@ final class OwnThreads implements Meters {
 	@Override
 	public void write(Page page) {
 		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+		// A thread that ends may be there with the next of its name, and Prometheus takes one sample of a series.
+		Map<String, Long> nanosecondsByName = new TreeMap<>();
 		Stream.concat(PlatformThreads.of(GROUP), PlatformThreads.all().filter(OwnThreads::isOfFlightRecorder))
 			.distinct()
 			.forEach((thread) -> {
 				long nanoseconds = threads.getThreadCpuTime(thread.threadId());
-				page.counter("vtlab_agent_cpu_seconds_total", "CPU time of the agent's threads",
-						(nanoseconds < 0) ? Double.NaN : nanoseconds / 1e9, "thread", thread.getName());
+				if (nanoseconds >= 0) {
+					nanosecondsByName.merge(thread.getName(), nanoseconds, Long::sum);
+				}
 			});
+		nanosecondsByName.forEach((name, nanoseconds) -> page.counter("vtlab_agent_cpu_seconds_total",
+				"CPU time of the agent's threads", nanoseconds / 1e9, "thread", name));
 	}
 
 	private static boolean isOfFlightRecorder(Thread thread) {

@@ -1,17 +1,23 @@
 package vtlab.agent;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import vtlab.agent.page.Page;
 import vtlab.testing.ScrapedMetrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -226,6 +232,31 @@ class MetersTests {
 		}
 	}
 
+	/** As a sampler that ends and the next one are. Prometheus takes one sample of a series and drops the others. */
+	@Test
+	void threadsOfOneNameHaveOneFigure() {
+		ThreadMXBean cpu = ManagementFactory.getThreadMXBean();
+		CountDownLatch isRead = new CountDownLatch(1);
+		List<Thread> alike = Stream.generate(() -> OwnThreads.named("alike", () -> awaitEnd(isRead))).limit(2).toList();
+		alike.forEach(Thread::start);
+		Page page = new Page();
+		double before;
+		double after;
+		try {
+			await().until(() -> alike.stream().allMatch((thread) -> cpu.getThreadCpuTime(thread.threadId()) > 0));
+			before = seconds(cpu, alike);
+			new OwnThreads().write(page);
+			after = seconds(cpu, alike);
+		}
+		finally {
+			isRead.countDown();
+		}
+		Map<String, String> labels = Map.of("thread", "vtlab-agent-alike");
+		assertThat(page.families().iterator().next().samples()).filteredOn((sample) -> sample.labels().equals(labels))
+			.singleElement()
+			.satisfies((sample) -> assertThat(sample.value()).isBetween(before, after));
+	}
+
 	/** The table in README.md has the rest. */
 	@ParameterizedTest
 	@MethodSource("vtlab.agent.TestJvm#javas")
@@ -251,6 +282,19 @@ class MetersTests {
 
 	private static List<CompletableFuture<Integer>> requests(TestJvm jvm, int count) {
 		return Stream.generate(jvm::request).limit(count).toList();
+	}
+
+	private static void awaitEnd(CountDownLatch latch) {
+		try {
+			latch.await();
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	private static double seconds(ThreadMXBean cpu, List<Thread> threads) {
+		return threads.stream().mapToLong((thread) -> cpu.getThreadCpuTime(thread.threadId())).sum() / 1e9;
 	}
 
 	/** Asserts that a gauge is integrated from the first page on. */
