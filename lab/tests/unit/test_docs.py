@@ -88,6 +88,7 @@ def refuse_unknown(words: list[str]) -> None:
         assert given.endswith(documents.SUFFIXES) or given in experiment_files.names(EXPERIMENTS), given
 
 
+@pytest.mark.usefixtures("shipped_priors")
 def test_the_output_in_the_readme_is_what_vtlab_prints(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     folder.mkdir()

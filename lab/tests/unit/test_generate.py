@@ -15,6 +15,7 @@ TABLE = (
 )
 
 
+@pytest.mark.usefixtures("shipped_priors")
 def test_every_committed_generated_file_is_fresh() -> None:
     assert generate.stale() == [], "make generate"
 

@@ -124,7 +124,10 @@ def test_the_interval_of_a_run_that_its_time_ends_covers_the_truth(ratio: float,
     result = simulated_runs.simulate(ratio, Noise().with_sd(0.02), RUNS, rule)
     assert result.blocks <= blocks
     assert result.coverage >= paired.CONFIDENCE - error(paired.CONFIDENCE)
-    assert result.false <= paired.LEVEL + error(paired.LEVEL)
+    # On the edge of the margin both "better" and "same" are false.
+    wrong = max(result.better, result.same) if ratio == EDGE else result.false
+    assert wrong <= paired.LEVEL + error(paired.LEVEL)
+
 
 @pytest.mark.parametrize("sd", [0.01, 0.02, 0.06])
 @pytest.mark.parametrize("ratio", [1.0, EDGE, 1.2])

@@ -85,8 +85,8 @@ def test_the_width_of_the_interval_is_predicted_by_the_prior_and_falls_with_the_
     monkeypatch.setattr(priors, "prior", lambda _: Prior(0.02, 4.0))
     widths = [prospects.half_width(rule, capacity, blocks) or 0.0 for blocks in rule.looks]
     assert widths == sorted(widths, reverse=True)
-    # t(5 degrees of freedom) at the level of the first look, 2.5 %: 3.163
-    assert widths[0] == pytest.approx(3.163 * 0.02 / 2**0.5, rel=0.1)
+    # t(5 degrees of freedom) at 5 %, as no look comes before and the time ends there: 2.571
+    assert widths[0] == pytest.approx(2.571 * 0.02 / 2**0.5, rel=0.1)
 
 
 def test_it_is_said_in_a_line() -> None:

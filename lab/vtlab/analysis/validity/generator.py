@@ -25,8 +25,8 @@ MOST_THROTTLED = 0.05
 #: beyond it the stall would be measured instead.
 MOST_LATE = 0.01
 #: Share of a percentile by which lateness may change it whatever share of the arrivals is late: a quarter of the margin
-#: of ``tail``. A variant that falls behind takes the cores that k6 needs, too, and answers in seconds what k6 sends some
-#: ms late. To reject its block would keep from the verdict what the variant does.
+#: of ``tail``. A variant that falls behind takes the cores that k6 needs, too, and answers in seconds what k6 sends
+#: some ms late. To reject its block would keep from the verdict what the variant does.
 NEGLIGIBLE = 0.05
 _SATURATED = "the load generator was saturated"
 
@@ -114,7 +114,7 @@ ON_TIME: tuple[Check[Trial], ...] = (
     Check(
         "generator on time",
         "machine",
-        f"<= {percent(MOST_LATE, 1)} of the window late, or {percent(NEGLIGIBLE)} of each percentile that it touches",
+        f"<= {percent(MOST_LATE, 1)} of the window late, or {percent(NEGLIGIBLE)} of each percentile beyond",
         machine_windows,
         _late,
         MOST_LATE,
@@ -122,7 +122,7 @@ ON_TIME: tuple[Check[Trial], ...] = (
     Check(
         "arrivals on time",
         "machine",
-        f"<= {percent(MOST_LATE, 1)} of them 20 ms late, or by {percent(NEGLIGIBLE)} of each percentile that it touches",
+        f"<= {percent(MOST_LATE, 1)} of them 20 ms late, or by {percent(NEGLIGIBLE)} of each percentile beyond",
         machine_windows,
         _late_arrivals,
         MOST_LATE,
