@@ -78,8 +78,10 @@ def test_a_reader_refreshes_both_dashboards_at_its_interval(reader: Reader) -> N
             assert time.monotonic() < deadline
             time.sleep(0.01)
     first, second, *_ = refreshes
-    assert first.begin >= 1000 * (begun + reader.refresh / 2) - 1
-    assert second.begin > first.end
+    # The wait is by another clock, whose seconds may differ a little.
+    assert first.begin >= 1000 * (begun + reader.refresh / 2) - 10
+    # At once where the machine is slower than the interval.
+    assert second.begin >= first.end
     each = sum(len(looking.requests(document, VALUES, NOW)) for document in looking.DOCUMENTS.values())
     assert Answering.asked == each * len(refreshes)
 
