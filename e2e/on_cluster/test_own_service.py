@@ -86,8 +86,11 @@ def _shop() -> Iterator[None]:
 
 def roles() -> tuple[str, str]:
     """The Roles that the docs name: for a run with a Prometheus of its own, and what another one needs besides."""
-    page = (lab.REPOSITORY / "docs" / "how-to" / "own-service-on-kubernetes.md").read_text(encoding="utf-8")
-    own, other = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "kind: Role" in block)
+    pages = [
+        lab.REPOSITORY / "docs/how-to" / name for name in ("own-service-on-kubernetes.md", "prometheus-of-copies.md")
+    ]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    own, other = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.S) if "kind: Role" in block)
     here = f"namespace: {lab.NAMESPACE}"
     return own.replace("namespace: shops", here), other.replace("namespace: shops", here)
 

@@ -132,8 +132,10 @@ def series_of(analysis: Analysis) -> Series:
 
 
 def _is_searched(analysis: Analysis) -> bool:
-    first, curve = analysis.accepted[0], analysis.run.manifest.curve
-    return bool(first.search_seconds and curve) and not searched_pair.traces_of(analysis.run.experiment, curve)
+    run, first = analysis.run, analysis.accepted[0]
+    if run.manifest.curve is None or not first.search_seconds:
+        return False
+    return searched_pair.traces_of(run.experiment, run.manifest.curve) is None
 
 
 def file_name(series: Series) -> str:

@@ -515,8 +515,11 @@ def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None
 
 def test_the_roles_in_the_docs_are_what_copies_need() -> None:
     """One Role for a run with a Prometheus of its own; two more with another, in its two namespaces."""
-    page = shipped.ROOT / "docs" / "how-to" / "own-service-on-kubernetes.md"
-    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    pages = [
+        shipped.ROOT / "docs/how-to" / f"{name}.md" for name in ("own-service-on-kubernetes", "prometheus-of-copies")
+    ]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.S)
     roles = [role for block in blocks for role in yaml.safe_load_all(block) if role.get("kind") == "Role"]
     granted = [
         {

@@ -534,7 +534,7 @@ def test_a_verdict_that_nobody_takes_is_one_line(
     monkeypatch.setattr(PrometheusApi, "now", away)
     assert published(measured, capsys) == (
         "note: the dashboards do not show the verdict of threads: vtlab reaches no Prometheus at"
-        f" {reference.PROMETHEUS} ({error})\n"
+        f" {reference.PROMETHEUS} ({error}); the report has the verdict\n"
     )
     assert off.documents == []
 

@@ -50,4 +50,6 @@ def _refuse_absent(usual: PrometheusApi) -> None:
     except Interrupted:
         raise
     except (BlockFault, LabError) as error:
-        raise PrerequisiteMissing(f"vtlab reaches no Prometheus at {PROMETHEUS} ({error})") from None
+        raise PrerequisiteMissing(
+            f"vtlab reaches no Prometheus at {PROMETHEUS} ({error})", "the report has the verdict"
+        ) from None
