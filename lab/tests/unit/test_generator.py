@@ -37,15 +37,30 @@ def test_lateness_that_changes_no_percentile_rejects_nothing() -> None:
     """
     seconds = recorded.latency(5000, 1.0)
     assert seconds.p99 is not None
-    slow = {"late_max": 0.049 * seconds.p99, "started": 5000, "completed": 5000, "late_arrivals": 90}
+    slow = {"late_max": 0.04 * seconds.p99, "started": 5000, "completed": 5000, "late_arrivals": 90}
     assert checks.reasons(with_trial(1, OPEN, latency=seconds, **slow), OPEN) == []
     later = {**slow, "late_max": 0.4}
     assert "sent 1.8 % of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=seconds, **later), OPEN)
-    # More late arrivals touch a lower percentile, too.
-    quick_for_most = seconds.model_copy(update={"p95": 0.2})
-    many = {**slow, "late_arrivals": 300}
-    assert "sent 6.0 % of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=quick_for_most, **many), OPEN)
-    assert checks.reasons(with_trial(1, OPEN, latency=quick_for_most, **slow), OPEN) == []
+
+
+@pytest.mark.parametrize(("late", "touched"), [(90, ("p95", "p99")), (150, ("p90",)), (600, ("p50",))])
+def test_late_arrivals_change_a_percentile_of_whose_tail_they_are_a_fifth(late: int, touched: tuple[str, ...]) -> None:
+    seconds = recorded.latency(5000, 1.0)
+    lateness = {"late_max": 0.04, "started": 5000, "completed": 5000, "late_arrivals": late}
+    assert checks.reasons(with_trial(1, OPEN, latency=seconds, **lateness), OPEN) == []
+    for name in touched:
+        quick = seconds.model_copy(update={name: 0.2})
+        assert "of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=quick, **lateness), OPEN), name
+
+
+def test_the_lateness_of_a_script_is_beside_its_answers() -> None:
+    """An iteration with a pause takes seconds, whatever its requests take."""
+    late = {"late_max": 0.1, "started": 5000, "completed": 5000, "late_arrivals": 90}
+    iterations = recorded.latency(5000, 5.0)
+    for seconds, rejects in ((5.0, False), (0.08, True)):
+        answers = recorded.answers(5000).model_copy(update={"latency": recorded.latency(5000, seconds)})
+        block = with_trial(1, OPEN, latency=iterations, answers=answers, **late)
+        assert ("sent 1.8 % of the arrivals late" in reasons_of(block, OPEN)) == rejects
 
 
 def test_the_cycles_of_a_variant_that_broke_reject_no_block() -> None:

@@ -18,13 +18,16 @@ from vtlab.analysis import run_status, time_plan
 from vtlab.analysis.statistics import moderated, stopping_rule
 from vtlab.analysis.statistics.moderated import Prior
 from vtlab.analysis.validity import checks
-from vtlab.errors import BlockFault, VariantFailed
+from vtlab.errors import BlockFault, Interrupted, VariantFailed
+from vtlab.measuring.progress import Progress
 from vtlab.model.blocks import further_set
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
 from vtlab.planning import idle_time, k6_timing, light_load, trial_order
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
@@ -238,6 +241,47 @@ def test_a_fault_in_a_further_set_costs_no_block_and_a_variant_that_breaks_fails
     failures = [(f.variant, f.moment) for f in blocks[1].failures]
     assert failures == ([("virtual", "trial 5")] if isinstance(fault, VariantFailed) else [])
     assert str(fault.args[0] if failures == [] else "virtual failed, trial 5") in printed
+
+
+def test_ctrl_c_in_what_a_block_counts_without_ends_the_run_and_costs_no_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Idle(monkeypatch, 100.0, only_in=1)
+
+    def stopped(call: LoadCall, document: K6Document) -> K6Document:
+        if call.trial_order and call.first_position > 1:
+            raise Interrupted("stopped by SIGINT", "")
+        return document
+
+    store.create(tmp_path, RUN.manifest)
+    target = replaying(RUN.blocks, change=stopped)
+    with pytest.raises(Interrupted, match="SIGINT"), Progress(replay.console()[0]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    (block,) = store.read(tmp_path).blocks
+    assert letters(block) == "vppv"
+    assert checks.reasons(block, RUN.experiment) == []
+    after = target.journal.events[
+        target.journal.events.index("trials virtual platform platform virtual of platform virtual") + 1 :
+    ]
+    assert [event for event in after if "light load" in event or "dumps" in event or "single" in event] == []
+
+
+def test_a_threshold_holds_where_it_holds_in_both_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = Idle(monkeypatch, 100.0, only_in=2)
+
+    def limited(call: LoadCall, document: K6Document) -> K6Document:
+        changed = idle.change(call, document)
+        is_first = call.first_position == 1
+        conditions = {"p(95)<300": is_first, "p(99)<900": not is_first, "max<9000": True}
+        thresholds = {"virtual": {"http_req_duration": conditions}} if call.trial_order else {}
+        return changed.model_copy(update={"thresholds": thresholds})
+
+    blocks, _ = measured(replaying(RUN.blocks, change=limited), tmp_path, RUN)
+    assert blocks[1].thresholds["virtual"]["http_req_duration"] == {
+        "p(95)<300": False,
+        "p(99)<900": False,
+        "max<9000": True,
+    }
 
 
 def test_a_block_that_does_not_count_and_an_open_load_have_no_further_set(

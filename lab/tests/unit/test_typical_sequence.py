@@ -150,6 +150,28 @@ def test_a_rate_that_k6_cannot_send_in_time_is_halved_until_a_block_counts(tmp_p
     assert kept.percentiles["typical"] == "p90", "half the answers"
 
 
+def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_path: Path) -> None:
+    run = runs()
+    late = sent_late(run.blocks[0])
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    store.create(tmp_path, run.manifest)
+    with Progress(replay.console()[0]) as progress:
+        with pytest.raises(KeyboardInterrupt):
+            measure_run(tmp_path, store.read(tmp_path), replaying([late]), progress, wait=stop)
+        measure_run(tmp_path, store.read(tmp_path), target := replaying(run.blocks), progress)
+    assert [call.rate for call in calls(target)] == [RATE / 2]
+
+
+def test_a_rate_that_something_else_disturbed_is_not_halved(tmp_path: Path) -> None:
+    run = runs()
+    disturbed = recorded.spoiled(sent_late(run.blocks[0]), "steal")
+    measured(target := replaying([disturbed, *run.blocks]), tmp_path, run)
+    assert [call.rate for call in calls(target)] == [RATE, RATE]
+
+
 def test_a_rate_that_was_named_is_not_halved(tmp_path: Path) -> None:
     exp = with_load({"rate": 12.5, "gaps": "even"})
     run = runs(exp)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from vtlab.errors import BlockFault
 from vtlab.host import variables
 from vtlab.model import validation, workload_files
-from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight, joined_thresholds
 from vtlab.model.workload import Workload
 from vtlab.planning.load_call import LoadCall
 
@@ -221,13 +221,7 @@ def read_document(path: Path, log: str) -> K6Document:
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:
-    """Joins the documents of several calls into one. A threshold holds where it holds in each."""
-    thresholds: dict[str, dict[str, dict[str, bool]]] = {}
-    for document in documents:
-        for variant, metrics in document.thresholds.items():
-            for metric, conditions in metrics.items():
-                held = thresholds.setdefault(variant, {}).setdefault(metric, {})
-                held |= {text: holds and held.get(text, True) for text, holds in conditions.items()}
+    """Joins the documents of several calls into one."""
     return documents[0].model_copy(
         update={
             "agreed": all(document.agreed for document in documents),
@@ -236,6 +230,6 @@ def joined(documents: Sequence[K6Document]) -> K6Document:
                 part: [trial for document in documents for trial in getattr(document, part)]
                 for part in ("warmup", "single", "trials", "typical", "light")
             },
-            "thresholds": thresholds,
+            "thresholds": joined_thresholds([document.thresholds for document in documents]),
         }
     )

@@ -10,7 +10,7 @@ from functools import partial
 
 from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks, steady_state, warm_up_checks
-from vtlab.errors import BlockFault
+from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.block_state import BlockState
@@ -55,6 +55,8 @@ class Attempt:
         self._began = time.monotonic()
         #: The run's typical load, also where this attempt plans it.
         self.typical = plan.typical
+        #: Ctrl-C, or another signal, in what the block counts without.
+        self.interrupted: Interrupted | None = None
         #: Variants that still need light load and thread dumps.
         self._unmeasured = list(plan.unmeasured_variants)
         block = Block(block=plan.block, attempt=plan.attempt, order=list(plan.order))
@@ -79,22 +81,30 @@ class Attempt:
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
                 self._unmeasured = [variant for variant in self._unmeasured if variant in state.variants]
-                with self._faults_told():
-                    self._measure_light(started)
+                self._measure_optional(partial(self._measure_light, started))
         with self._faults_recorded():
             block.instances = started.check_instances()
         # From here on nothing counts: a variant that the dumps break has not failed.
         if block.light and not block.faults:
-            with self._faults_told():
-                self._dumps.diagnose(started, self._unmeasured)
+            self._measure_optional(partial(self._dumps.diagnose, started, self._unmeasured))
         elif plan.diagnosis == "always" and self._unmeasured and not plan.experiment.windows.wait_for_answers:
             self._dumps.say_none(self._unmeasured, "each ends with its trials (windows.wait_for_answers: false)")
         fitting = self._dumps.fitting(started, self._idle_seconds())
-        if fitting and not checks.reasons(block, state.experiment):
+        if fitting and not self.interrupted and not checks.reasons(block, state.experiment):
             state.say("no further block fits into the time: taking the missing thread dumps")
-            with self._faults_told():
-                self._dumps.take(started, fitting)
+            self._measure_optional(partial(self._dumps.take, started, fitting))
         return block, samples
+
+    def _measure_optional(self, measure: Callable[[], None]) -> None:
+        """Measures what the block counts without: a fault is told. Ctrl-C ends this and all other optional phases, and
+        the run once the block is kept."""
+        if self.interrupted:
+            return
+        try:
+            with self._faults_told():
+                measure()
+        except Interrupted as error:
+            self.interrupted = error
 
     @contextmanager
     def _faults_recorded(self) -> Iterator[None]:
@@ -202,9 +212,8 @@ class Attempt:
         if state.block.trials:
             self._measure_typical(started)
             if self._fits_further_set(started):
-                with self._faults_told():
-                    self._measure_further_set(started)
-        if single and state.block.trials:
+                self._measure_optional(partial(self._measure_further_set, started))
+        if single and state.block.trials and not self.interrupted:
             self._measure_single(started, single)
 
     def _measure_without_drain(self, started: StartedBlock) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
-from vtlab.model.k6_documents import K6Document
+from vtlab.model.k6_documents import K6Document, joined_thresholds
 from vtlab.model.records import Block, Failure, Trial
 from vtlab.planning import round_pacing
 from vtlab.targets.protocol import StartedBlock
@@ -86,7 +86,7 @@ class BlockState:
         changes = {
             "order": list(order),
             "trials": [*self.block.trials, *self._with_rounds(document.trials)],
-            "thresholds": self.block.thresholds | document.thresholds,
+            "thresholds": joined_thresholds([self.block.thresholds, document.thresholds]),
             "agreed": self.block.agreed and document.agreed,
         }
         return self.block.model_copy(update=changes)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from vtlab.model.records import Counts, Record, Trial
+
+#: By variant, metric and condition, whether a threshold holds.
+Thresholds = dict[str, dict[str, dict[str, bool]]]
 
 
 class Answer(Record):
@@ -55,9 +59,20 @@ class K6Document(Record):
     light: Annotated[list[Trial], Field(default_factory=list)]
     trials: list[Trial]
     #: Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials.
-    thresholds: Annotated[dict[str, dict[str, dict[str, bool]]], Field(default_factory=dict)]
+    thresholds: Annotated[Thresholds, Field(default_factory=dict)]
 
     @property
     def phases(self) -> list[Trial]:
         """All phases, in the order in which each variant had them."""
         return [*self.warmup, *self.single, *self.trials, *self.typical, *self.light]
+
+
+def joined_thresholds(several: Iterable[Thresholds]) -> Thresholds:
+    """Joins the thresholds of several calls: one holds where it holds in each."""
+    joined: Thresholds = {}
+    for thresholds in several:
+        for variant, metrics in thresholds.items():
+            for metric, conditions in metrics.items():
+                held = joined.setdefault(variant, {}).setdefault(metric, {})
+                held |= {text: holds and held.get(text, True) for text, holds in conditions.items()}
+    return joined

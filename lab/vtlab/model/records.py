@@ -235,6 +235,11 @@ class Trial(Record):
         """Length of the measured window in seconds."""
         return (self.end - self.start) / 1000
 
+    @property
+    def user_latency(self) -> Latency:
+        """Latency as users feel it: of a script that of its HTTP requests."""
+        return (self.answers.latency if self.answers else None) or self.latency
+
 
 class Instance(Record):
     """One JVM (or pod) of one block, and what it says of itself."""

@@ -13,6 +13,7 @@ from typing import Any
 from vtlab.analysis import asserts, run_status, time_plan
 from vtlab.analysis.time_plan import TimePlan
 from vtlab.analysis.validity import checks, failing, generator
+from vtlab.analysis.validity.interference import is_disturbed
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt
@@ -187,17 +188,19 @@ class _Measurement:
         self._show_ratio()
         while blocks_left := run_status.blocks_left(self.run):
             self._refuse_too_many_rejected()
-            block, samples, typical = self._attempt()
+            self._lower_typical_load()
+            attempt, block, samples = self._attempt()
             # Ctrl-C must not cost a block that is measured.
             with processes.uninterrupted():
-                self._keep_plan(block, typical)
+                self._keep_plan(block, attempt.typical)
                 store.append_block(self._folder, block)
                 if samples:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
             is_accepted = self._accepts(block)
+            if attempt.interrupted:
+                raise attempt.interrupted
             self._lengthen_or_refuse(block)
-            self._lower_typical_load(block)
             self._say_how_far(blocks_left - 1 if is_accepted else blocks_left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
@@ -232,8 +235,8 @@ class _Measurement:
             self._progress.console.print(line, highlight=False, soft_wrap=True)
         return experiment
 
-    def _attempt(self) -> tuple[Block, BlockSeries, TypicalPlan | None]:
-        """Measures one attempt at the next block; returns it, its samples for the charts and the run's typical load."""
+    def _attempt(self) -> tuple[Attempt, Block, BlockSeries]:
+        """Measures one attempt at the next block; returns it, what it measured and its samples for the charts."""
         manifest, experiment = self.run.manifest, self.run.experiment
         number = len(self._accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in self._rejected)
@@ -259,7 +262,7 @@ class _Measurement:
         attempt = Attempt(plan, self._progress, title, self._wait, self._keep_load)
         block, samples = attempt.measure(self._target)
         block.seconds = round(time.monotonic() - began, 3)
-        return block, samples, attempt.typical
+        return attempt, block, samples
 
     def _accepts(self, block: Block) -> bool:
         """Files a block as accepted or rejected and shows it; returns whether it is accepted."""
@@ -295,17 +298,21 @@ class _Measurement:
         store.replace_manifest(self._folder, manifest)
         self.run = replace(self.run, manifest=manifest, experiment=longer)
 
-    def _lower_typical_load(self, block: Block) -> None:
-        """Halves the rate of typical load where the load generator did not send it in time, and nobody named it. All
-        blocks that count have one rate."""
+    def _lower_typical_load(self) -> None:
+        """Halves the rate of typical load where the load generator did not send it in time, nothing else disturbed it,
+        and nobody named the rate. All blocks that count have one rate."""
         manifest, planned = self.run.manifest, self.run.manifest.typical
-        is_late = generator.is_typical_load_late(block, self.run.experiment)
-        if self._accepted or planned is None or not planned.of or not is_late:
+        if self._accepted or not self._rejected or planned is None or not planned.of:
+            return
+        block, experiment = self._rejected[-1][0], self.run.experiment
+        # A run that was interrupted in between comes here a second time.
+        had_it = any(trial.rate == planned.rate for trial in block.typical)
+        if not had_it or not generator.is_typical_load_late(block, experiment) or is_disturbed(block, experiment):
             return
         lower = typical_load.lowered(planned)
         self._say(f"typical load: {lower.rate:g}/s from now on, as k6 sent {planned.rate:g}/s too late")
         others = {load: percentile for load, percentile in manifest.percentiles.items() if load != "typical"}
-        experiment = self.run.experiment.with_typical_rate(lower.rate)
+        experiment = experiment.with_typical_rate(lower.rate)
         changes = {"typical": lower, "percentiles": others, "experiment": experiment}
         changed = manifest.model_copy(update=changes)
         store.replace_manifest(self._folder, changed)

@@ -12,7 +12,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest, Percentile
 from vtlab.model.outcome import Better, Key, LoadName
-from vtlab.model.records import Block, Latency, Trial, typical_trials
+from vtlab.model.records import Block, Trial, typical_trials
 
 MIB = 1024 * 1024
 #: Value of a variant in a block; None where it was not measured.
@@ -74,11 +74,6 @@ def windows(block: Block, experiment: Experiment, key: Key) -> list[Trial]:
     return typical_trials(block, experiment) if key.load == "typical" else block.trials
 
 
-def user_latency(trial: Trial) -> Latency:
-    """Returns the latency of a window as its users feel it: of a script that of its HTTP requests."""
-    return (trial.answers.latency if trial.answers else None) or trial.latency
-
-
 def _latencies(load: LoadName, tail: Percentile | None) -> list[Criterion]:
     names: list[tuple[Literal["median", "tail"], str | None]] = [("median", "p50"), ("tail", tail)]
     return [
@@ -100,7 +95,7 @@ def _percentile(key: Key, name: str | None) -> BlockValue:
 
     def value(block: Block, experiment: Experiment, variant: str) -> float | None:
         trials = [t for t in windows(block, experiment, key) if t.variant == variant]
-        return _mean([getattr(user_latency(t), name) for t in trials]) if name else None
+        return _mean([getattr(t.user_latency, name) for t in trials]) if name else None
 
     return value
 

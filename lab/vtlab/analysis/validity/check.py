@@ -12,6 +12,8 @@ from vtlab.model.records import Block, Trial
 
 Kind = Literal["machine", "service", "mark"]
 NOT_MEASURED = "no measurement"
+#: The moment of a window at typical load.
+TYPICAL = "typical load"
 #: Share of errors among the answers of a window from which on no disturbance of the machine explains them.
 MOSTLY_ERRORS = 0.5
 
@@ -137,7 +139,7 @@ def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Tria
 def moment_of(trial: Trial) -> str:
     """Names the moment: ``trial 2``, ``typical load``, or the warm-up cycle that a check selects."""
     if trial.phase == "typical":
-        return "typical load"
+        return TYPICAL
     if trial.phase == "measure":
         return f"trial {trial.position}"
     return "the last warm-up cycle" if trial.ok else "a warm-up cycle without an OK answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 
-from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, machine_windows, moment_of
+from vtlab.analysis.validity.check import NOT_MEASURED, TYPICAL, Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -28,6 +28,8 @@ MOST_LATE = 0.01
 #: of ``tail``. A variant that falls behind takes the cores that k6 needs, too, and answers in seconds what k6 sends
 #: some ms late. To reject its block would keep from the verdict what the variant does.
 NEGLIGIBLE = 0.05
+#: Share of the answers beyond a percentile that late arrivals must be to change it.
+LEAST_OF_BEYOND = 0.2
 _SATURATED = "the load generator was saturated"
 
 
@@ -38,8 +40,7 @@ def limits_reached(block: Block, experiment: Experiment) -> list[str]:
 
 def is_typical_load_late(block: Block, experiment: Experiment) -> bool:
     """Tells whether the load generator sent the arrivals of a window at typical load too late."""
-    values = [(check, check.value(trial, experiment)) for check in ON_TIME for trial in block.typical]
-    return any(value is not None and not check.passes(value) for check, value in values)
+    return any(value.moment == TYPICAL for check in ON_TIME for value in check.beyond(block, experiment))
 
 
 def _idle_cores(trial: Trial, _: Experiment) -> Value:
@@ -100,11 +101,18 @@ def _late_arrivals(trial: Trial, _: Experiment) -> Value | None:
 
 
 def _most_late(trial: Trial, share: float) -> float:
-    """Returns the share of a window's arrivals that may be late. Those that are late can be all that lies beyond a
-    percentile: any share may where none of these percentiles can have changed by much."""
-    latency = trial.latency
+    """Returns the share of a window's arrivals that may be late: any where no percentile can have changed by much.
+
+    Late arrivals are beyond a percentile, or would be without the lateness. They cannot have changed one of which they
+    are a fifth of what lies beyond it, or ``MOST_LATE`` of all.
+    """
+    latency = trial.user_latency
     percentiles = {0.5: latency.p50, 0.9: latency.p90, 0.95: latency.p95, 0.99: latency.p99}
-    touched = [value for rank, value in percentiles.items() if value is not None and share > 1 - rank]
+    touched = [
+        value
+        for rank, value in percentiles.items()
+        if value is not None and share > max(MOST_LATE, (1 - rank) * LEAST_OF_BEYOND)
+    ]
     is_negligible = bool(touched) and trial.late_max <= NEGLIGIBLE * min(touched)
     return math.inf if is_negligible else MOST_LATE
 

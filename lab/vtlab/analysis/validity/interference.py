@@ -13,6 +13,11 @@ MOST_STEAL = 0.01
 MOST_CORE_WAIT = 0.01
 
 
+def is_disturbed(block: Block, experiment: Experiment) -> bool:
+    """Tells whether others used the cores that a block needed."""
+    return any(True for check in (STEAL, CORE_WAIT) for _ in check.beyond(block, experiment))
+
+
 def _with_the_cores_alone(block: Block, experiment: Experiment) -> list[Trial]:
     """Selects the windows in which no other variant had load: at the same time, variants wait for each other's
     cores."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis.criteria.criterion import user_latency, windows
+from vtlab.analysis.criteria.criterion import windows
 from vtlab.analysis.validity import failing
 from vtlab.model.load import NONE
 from vtlab.model.objective import Objective
@@ -63,6 +63,6 @@ def _value(analysis: Analysis, objective: Objective, load: LoadName, variant: st
     key = Key(criterion="tail", load=load)
     blocks = failing.sound_blocks(analysis.accepted, experiment, variant)
     trials = [t for block in blocks for t in windows(block, experiment, key) if t.variant == variant]
-    values = [getattr(user_latency(t), objective.percentile) for t in trials]
+    values = [getattr(t.user_latency, objective.percentile) for t in trials]
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
