@@ -24,10 +24,10 @@ MOST_THROTTLED = 0.05
 #: counts from when an arrival was due: no speed-up is faked; up to 1 % late arrivals the p99 is not yet one of them,
 #: beyond it the stall would be measured instead.
 MOST_LATE = 0.01
-#: Share of a percentile by which lateness may change it whatever share of the arrivals is late: a quarter of the margin
-#: of ``tail``. A variant that falls behind takes the cores that k6 needs, too, and answers in seconds what k6 sends
+#: Share of a percentile by which lateness may change it whatever share of the arrivals is late: half the margin of
+#: ``tail``. A variant that falls behind takes the cores that k6 needs, too, and answers in seconds what k6 sends
 #: some ms late. To reject its block would keep from the verdict what the variant does.
-NEGLIGIBLE = 0.05
+NEGLIGIBLE = 0.10
 #: Share of the answers beyond a percentile that late arrivals must be to change it.
 LEAST_OF_BEYOND = 0.2
 _SATURATED = "the load generator was saturated"
