@@ -69,11 +69,14 @@ def _subject(pair: Pair) -> str:
 
 
 def _at_full_load(pair: Pair) -> str:
-    """Says that only latency at full load differs."""
+    """Says that latency at full load differs, and what is known of the claims: nothing where none is the same."""
     decision = pair.decision
-    typical = pair.load("typical") if _is_claimed(pair, "typical") else ""
-    where = f"at {typical}" if typical else "in capacity"
-    first = f"Probably no difference {where}" if decision.is_probable else f"No difference {where}"
+    load: LoadName = "typical" if _is_claimed(pair, "typical") else "full"
+    where = f"at {pair.load(load)}" if load == "typical" else "in capacity"
+    if not any(o.judgement == "same" for o in pair.analysis.verdict.outcomes if o.is_claim and o.key.load == load):
+        first = f"No decision {where}"
+    else:
+        first = f"Probably no difference {where}" if decision.is_probable else f"No difference {where}"
     if decision.at_full == "trade-off":
         return f"{first}. At full load {_trade_off(pair, is_full=True)}"
     lead = _lead(pair, decision.at_full or "")
