@@ -115,7 +115,7 @@ def test_its_password_is_random_and_in_no_other_object(render: Render) -> None:
 
 
 def answers() -> Json:
-    """What an API server says that has one object, the Secret of the release, by path."""
+    """Answers of an API server that has one object, the Secret of the release, by path."""
     of_release = {"meta.helm.sh/release-name": "lab", "meta.helm.sh/release-namespace": "lab"}
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     metadata = {"name": "lab-database", "namespace": "lab", "labels": labels, "annotations": of_release}

@@ -238,7 +238,7 @@ def _row(blocks: Sequence[Sequence[Sample]], variant: str, measure: str) -> Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call measures. ``trials``: of each variant in each condition of a block, 1, 2 or 4."""
+    """Plan of a call. ``trials``: of each variant in each condition of a block, 1, 2 or 4."""
 
     experiment: Experiment
     trials: int

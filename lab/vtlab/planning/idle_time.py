@@ -1,4 +1,4 @@
-"""What fits into the time that a run leaves idle at its end: as many trials again, thread dumps."""
+"""Length of what may fit into the time that a run leaves idle at its end: as many trials again, thread dumps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pods beside the copies, of k6 and of the run's own Prometheus, have in common. Pure functions of the API's
+"""Common parts of the pods beside the copies: of k6, and of the run's own Prometheus. Pure functions of the API's
 JSON."""
 
 from __future__ import annotations
