@@ -77,6 +77,11 @@ ANY = st.fixed_dictionaries({name: st.sampled_from(["better", "same", "worse", "
         ({"capacity": "better", "tail_full": "worse"}, "trade-off", 2),
         ({"capacity": "worse", "tail_full": "better"}, "trade-off", 2),
         ({"tail_full": "worse"}, "no difference", 3),
+        ({"tail_full": "worse", "median": "undecided", "tail": "undecided"}, "no decision", 3),
+        ({"tail_full": "worse", "median": "undecided", "tail": None}, "no decision", 3),
+        ({"tail_full": "worse", "median": None, "tail": None}, "no difference", 3),
+        ({"tail_full": "worse", "capacity": "undecided", "median": None, "tail": None}, "no decision", 3),
+        ({"tail_full": "worse", **dict.fromkeys(CLAIMS)}, "no decision", 3),
         ({}, "no difference", 4),
         ({"cpu": "worse", "memory": "better"}, "no difference", 4),
         ({"capacity": None, "median": None}, "no difference", 4),
@@ -97,6 +102,14 @@ def test_rule_three_says_what_to_do_at_full_load() -> None:
         ({"median_full": "better", "tail_full": "worse"}, "trade-off"),
     ):
         assert decided(**judgements).at_full == at_full
+
+
+def test_without_a_claim_at_typical_load_rule_three_decides_about_full_load_alone() -> None:
+    """Seen: "No decision at 79.1/s. At full load turn on …" beside the advice "no difference" in verdict.json."""
+    found = decided(tail_full="better", median="undecided", tail="undecided")
+    assert (found.advice, found.at_full, found.is_probable) == ("no decision", "turn it on", False)
+    assert (names(found.because), names(found.undecided)) == (["tail.full"], ["median", "tail"])
+    assert found.missing == "the intervals are too wide"
 
 
 def test_an_undecided_claim_makes_a_decision_probable_and_is_named() -> None:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from tests.support import felt, recorded
+from tests.support import felt, outcomes, recorded
 from vtlab.analysis import verdict
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import link
@@ -175,6 +175,16 @@ def test_each_outcome_is_a_row_with_the_words_of_the_report() -> None:
     # Without an outcome there is no judgement.
     assert "judgement" not in rows[6].labels
     assert rows[6].labels["outcome"] == "· no outcome"
+
+
+def test_the_advice_is_no_decision_where_the_sentence_begins_with_it() -> None:
+    """Seen: the advice "no difference" beside "No decision at 79.1/s. At full load …"."""
+    wide = {"judgement": "undecided", "low": 0.8, "high": 1.5}
+    at_typical = [outcomes.outcome(name, 1.1, **wide) for name in ("median", "tail")]
+    analysis = outcomes.concluded(outcomes.outcome("tail.full", 2.3), *at_typical)
+    labels = sample(analysis, "vtlab_decision_info").labels
+    assert labels["advice"] == "no decision"
+    assert labels["headline"].startswith("No decision at 29.3/s. At full load leave ")
 
 
 def test_each_pair_of_variants_has_its_decision_and_outcomes() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.support import jars, recorded
+from tests.support import jars, outcomes, recorded
 from vtlab.analysis import verdict
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
@@ -241,6 +241,14 @@ def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tm
     assert (analysis.verdict.valid, analysis.verdict.outcomes[0].fails) == (True, ["virtual"])
     refuse_invalid(folder, [analysis])
     assert len(store.read(folder).blocks) == 3
+
+
+def test_a_run_without_a_decision_is_valid() -> None:
+    wide = {"judgement": "undecided", "low": 0.8, "high": 1.5}
+    claims = [outcomes.outcome(name, 1.1, **wide) for name in ("capacity", "median", "tail")]
+    for analysis in (outcomes.concluded(*claims), outcomes.concluded(*claims, outcomes.outcome("tail.full", 2.3))):
+        assert [decision.advice for decision in analysis.verdict.decisions] == ["no decision"]
+        refuse_invalid(Path("results"), [analysis])
 
 
 def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_path: Path) -> None:

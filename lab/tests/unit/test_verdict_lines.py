@@ -150,6 +150,18 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
         "Both are limited by the CPU (1 core)",
         "Set spring.threads.virtual.enabled: true in application.yaml; to go back, false and a restart",
     ),
+    "the same, where more blocks would settle typical load": (
+        concluded(
+            outcome("tail.full", 1.9),
+            outcome("median", 1.1, blocks_needed=6, **WIDE),
+            outcome("tail", 1.1, blocks_needed=9, **WIDE),
+            base=COMPUTING,
+        ),
+        "No decision at 29.3/s. At full load leave spring.threads.virtual.enabled off: p95 is 1.90 times as long"
+        " (1.71–2.09). Undecided: the median and p95 at 29.3/s",
+        "Both are limited by the CPU (1 core)",
+        f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
+    ),
     "both ways at full load": (
         concluded(outcome("median.full", 0.4), outcome("tail.full", 2.3)),
         "No difference at 29.3/s. At full load spring.threads.virtual.enabled is a trade-off: the median is 60 %"
@@ -334,6 +346,9 @@ def test_after_turning_it_on_other_meters_count() -> None:
     either = turning_it_on(concluded(outcome("median", 48.0), outcome("tail", 0.34)))
     assert either is not None
     assert either.lines[0] == "If you set spring.threads.virtual.enabled: true in application.yaml:"
+    full_alone = turning_it_on(concluded(outcome("tail.full", 0.5), outcome("median", **WIDE), outcome("tail", **WIDE)))
+    assert full_alone is not None
+    assert full_alone.is_open, "nothing is known at typical load"
     assert turning_it_on(concluded(outcome("tail.full", 2.3))) is None
     assert turning_it_on(concluded()) is None
 

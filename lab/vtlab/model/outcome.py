@@ -99,9 +99,9 @@ class Decision(_Conclusion):
     of: str
     over: str
     advice: Advice
-    #: The number of the rule; None of *no decision*.
+    #: The number of the rule; None where none holds: nothing is decided.
     rule: Literal[1, 2, 3, 4] | None
-    #: Of rule 3: what to do at full load, where the advice is "no difference" at typical load.
+    #: Of rule 3: what to do at full load. The advice is about typical load: "no difference", or "no decision".
     at_full: Literal["turn it on", "leave it off", "trade-off"] | None = None
     #: Claims are undecided, or what decided is near its margin: "Probably …".
     is_probable: bool = False

@@ -4,10 +4,11 @@
    the other in none: that decides.
 2. A claim (``capacity``, and ``median`` and ``tail`` at typical load) is better, none is worse, nor is ``median`` or
    ``tail`` at full load: turn it on; the reverse: leave it off; both ways: a trade-off.
-3. Only ``median`` or ``tail`` at full load differ: no difference at typical load; at full load that decides.
+3. Only ``median`` or ``tail`` at full load differ: that decides about full load. At typical load there is no
+   difference; or no decision, where no claim is settled there.
 4. All of these are the same or without outcome: no difference.
 
-Where a claim is undecided beside rule 2 or 3 the decision is probable; else there is none. It is also probable where
+Where a claim is undecided beside rule 2 or 3 that decision is probable; else there is none. It is also probable where
 few blocks show a difference near its margin alone: a variant of which some JVMs are slower shows such a one by chance.
 """
 
@@ -21,7 +22,7 @@ from vtlab.analysis.criteria import reasons
 from vtlab.analysis.criteria.differences import differences
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.validity import failing
-from vtlab.model.outcome import Decision, Fault, Outcome
+from vtlab.model.outcome import Decision, Fault, LoadName, Outcome
 from vtlab.model.verdict import VariantResult
 
 Direction = Literal["turn it on", "leave it off", "trade-off"]
@@ -53,8 +54,8 @@ def by_outcomes(pair: Pair, outcomes: Sequence[Outcome]) -> Decision:
         return plain.model_copy(update={"rule": 2, **_directed([*better, *full_better], [*worse, *full_worse], plain)})
     if full_better or full_worse:
         directed = _directed(full_better, full_worse, plain)
-        at_full_advice = directed.pop("advice")
-        return plain.model_copy(update={"rule": 3, **directed, "advice": "no difference", "at_full": at_full_advice})
+        at_typical = _beside_full_load(claims, undecided)
+        return plain.model_copy(update={"rule": 3, **directed, "at_full": directed["advice"], **at_typical})
     if undecided or not any(o.judgement in _SETTLED for o in claims):
         return plain.model_copy(update={"is_probable": False, "missing": _missing(undecided or claims)})
     return plain.model_copy(update={"rule": 4, "advice": "no difference"})
@@ -71,6 +72,21 @@ def _directed(ups: Sequence[Outcome], downs: Sequence[Outcome], plain: Decision)
         "is_near_margin": is_near,
         "is_probable": plain.is_probable or is_near,
     }
+
+
+def _beside_full_load(claims: Sequence[Outcome], undecided: Sequence[Outcome]) -> dict[str, object]:
+    """Says what the claims show where none differs: that they are the same, or nothing."""
+    load = load_of_claims(claims)
+    if any(o.judgement == "same" for o in claims if o.key.load == load):
+        return {"advice": "no difference"}
+    return {"advice": "no decision", "is_probable": False, "missing": _missing(undecided or claims)}
+
+
+def load_of_claims(outcomes: Sequence[Outcome]) -> LoadName:
+    """Returns the load at which the claims count beside latency at full load: typical load, where one is judged
+    there."""
+    is_judged = any(o.is_claim and o.judgement and o.key.load == "typical" for o in outcomes)
+    return "typical" if is_judged else "full"
 
 
 def is_near_margin(outcome: Outcome) -> bool:

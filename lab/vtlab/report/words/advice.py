@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vtlab.model.outcome import Advice, LoadName
+from vtlab.analysis.criteria.decisions import load_of_claims
+from vtlab.model.outcome import Advice
 from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
@@ -19,7 +20,7 @@ def sentence(analysis: Analysis) -> str:
         return f"{NO_DECISION}: {lacking(analysis)}"
     pair = Pair(analysis)
     decision = pair.decision
-    if decision.advice == "no decision":
+    if decision.rule is None:
         return f"{NO_DECISION}: {_missing(pair)}"
     return ". ".join(
         filter(
@@ -69,22 +70,16 @@ def _subject(pair: Pair) -> str:
 
 
 def _at_full_load(pair: Pair) -> str:
-    """Says that latency at full load differs, and what is known of the claims: nothing where none is the same."""
+    """Says that latency at full load differs, and what the claims show."""
     decision = pair.decision
-    load: LoadName = "typical" if _is_claimed(pair, "typical") else "full"
+    load = load_of_claims(pair.analysis.verdict.outcomes)
     where = f"at {pair.load(load)}" if load == "typical" else "in capacity"
-    if not any(o.judgement == "same" for o in pair.analysis.verdict.outcomes if o.is_claim and o.key.load == load):
-        first = f"No decision {where}"
-    else:
-        first = f"Probably no difference {where}" if decision.is_probable else f"No difference {where}"
+    no_difference = "Probably no difference" if decision.is_probable else "No difference"
+    first = f"{NO_DECISION if decision.advice == 'no decision' else no_difference} {where}"
     if decision.at_full == "trade-off":
         return f"{first}. At full load {_trade_off(pair, is_full=True)}"
     lead = _lead(pair, decision.at_full or "")
     return f"{first}. At full load {lead[0].lower()}{lead[1:]}: {pair.effect(decision.because[0], with_load=False)}"
-
-
-def _is_claimed(pair: Pair, load: LoadName) -> bool:
-    return any(o.is_claim and o.judgement and o.key.load == load for o in pair.analysis.verdict.outcomes)
 
 
 def _same(pair: Pair) -> str:

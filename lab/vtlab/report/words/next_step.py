@@ -27,13 +27,14 @@ def sentence(analysis: Analysis) -> str | None:
     if not verdict.valid:
         return _after_invalid(analysis)
     decision = pair.decision
-    if decision.advice == "no decision":
+    if decision.rule is None:
         return _towards_a_decision(pair)
     if decision.fault == "fails" and is_cold(verdict.variants[decision.loser or decision.of].failures):
         return _WARMER
     if decision.differences:
         return "Find out first why they answer differently"
-    if decision.advice == "turn it on" and decision.is_probable and _needed_blocks(pair):
+    is_open = decision.advice == "no decision" or (decision.advice == "turn it on" and decision.is_probable)
+    if is_open and _needed_blocks(pair):
         return _more_blocks(pair)
     if decision.advice == "turn it on" or decision.at_full == "turn it on":
         return _switch(pair)

@@ -57,5 +57,5 @@ def turning_it_on(analysis: Analysis) -> TurningItOn | None:
         not_measured="The property also moves @Async, scheduled tasks and listeners to virtual threads; only HTTP was"
         " measured.",
         source=SOURCE,
-        is_open="trade-off" in advices,
+        is_open=bool({"trade-off", "no decision"} & advices),
     )

@@ -26,7 +26,7 @@ def sentence(analysis: Analysis) -> str | None:
         return None
     pair = Pair(analysis)
     decision = pair.decision
-    if decision.advice == "no decision":
+    if decision.rule is None:
         return _ended(analysis) or _sentence(pair, _limits(pair))
     if decision.rule == 1 and decision.fault == "fails":
         loser = decision.loser or decision.of
