@@ -40,10 +40,12 @@ _Record = TypeVar("_Record", bound=Record)
 
 FOLDERS = {
     name: Path(__file__).parents[1] / "unit/recorded" / folder
-    for name, folder in {"threads": "threads", "pool": "own-service"}.items()
+    for name, folder in {"threads": "threads", "pool": "own-service", "petclinic": "petclinic"}.items()
 }
 #: Milliseconds between two recordings of a run whose blocks are repeated.
 PAUSE = 12_000
+#: Seconds of a block whose recording does not tell them.
+BLOCK_SECONDS = 90.0
 #: Kinds of phases of a block.
 PHASES = ("warmup", "single", "typical", "light", "trials")
 
@@ -100,7 +102,8 @@ def _repeated(whole: Run, number: int, block: Block) -> Block:
     instances = [
         i.model_copy(update={"identity": f"{i.identity}-{number}" if delay else i.identity}) for i in block.instances
     ]
-    return copied(block, {"block": number, **phases, **once, "instances": instances})
+    seconds = block.seconds or BLOCK_SECONDS
+    return copied(block, {"block": number, **phases, **once, "instances": instances, "seconds": seconds})
 
 
 def later(trial: Trial, delay: int) -> Trial:

@@ -6,7 +6,6 @@ import math
 import statistics
 
 from vtlab.model.blocks import FULL_RUN
-from vtlab.model.records import Block
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import RunEnd
@@ -42,33 +41,22 @@ def quick_look(analysis: Analysis) -> str | None:
 
 
 def seconds_of(analysis: Analysis, blocks: int) -> float | None:
-    """Predicts how long that many blocks take, with what a run measures once; None before the first."""
-    length = _block_length(analysis)
-    return blocks * length + _extra_seconds(analysis) if length else None
-
-
-def _block_length(analysis: Analysis) -> float | None:
-    """Returns the seconds that a block takes, the median."""
-    lengths = [_seconds(b) for b in analysis.accepted or analysis.run.blocks if b.trials]
-    return statistics.median(lengths) if lengths else None
-
-
-def _seconds(block: Block) -> float:
-    """Measures a block from the first warm-up to the last answer, and the start of its JVMs before. Between these may
-    be the search of the load, which another block has not."""
-    phases = [*block.warmup, *block.single, *block.trials, *block.typical]
-    measured = (max(t.drained for t in phases) - min(t.begin for t in phases)) / 1000
-    seconds = measured + sum(i.started_in for i in block.instances)
-    return min(seconds, block.repeated_seconds) if block.search_seconds else seconds
+    """Predicts how long that many blocks take, each as long as the median, with what every run measures once; None
+    where no length was recorded."""
+    measured = [block for block in analysis.accepted or analysis.run.blocks if block.trials]
+    lengths = [block.repeated_seconds for block in measured if block.seconds]
+    return blocks * statistics.median(lengths) + _extra_seconds(analysis) if lengths else None
 
 
 def _extra_seconds(analysis: Analysis) -> float:
-    """Sums the seconds of the phases that a run measures once: light load, and a trial of each variant with dumps."""
+    """Sums the seconds of the phases that every run measures once: single users, light load, and a trial of each
+    variant with dumps. A second set of trials is not among them: it only uses time that is left over."""
     blocks = analysis.accepted
-    light = [(max(t.drained for t in b.light) - min(t.begin for t in b.light)) / 1000 for b in blocks if b.light]
+    once = [trials for b in blocks for trials in (b.single, b.light) if trials]
+    phases = [(max(t.drained for t in each) - min(t.begin for t in each)) / 1000 for each in once]
     dumped = {variant for b in blocks for variant in b.diagnosis}
     trials = [max((t.drained - t.begin) / 1000 for b in blocks for t in b.trials if t.variant == v) for v in dumped]
-    return sum(light) + sum(trials)
+    return sum(phases) + sum(trials)
 
 
 def time_in_words(seconds: float) -> str:

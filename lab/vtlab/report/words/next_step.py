@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from vtlab.analysis import time_plan
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
 from vtlab.model import units
 from vtlab.model.load import ClosedLoad
@@ -83,7 +84,7 @@ def _longer(analysis: Analysis) -> str:
         return _step("Measure until it is settled", calls.until_settled(analysis))
     if end.within is None:
         return "Measure at least two blocks, better six"
-    seconds = hints.seconds_of(analysis, _MORE_BLOCKS) or 2 * end.within
+    seconds = (hints.seconds_of(analysis, _MORE_BLOCKS) or 0.0) + time_plan.MARGIN
     minutes = math.ceil(max(seconds, 2 * end.within) / 60)
     command = calls.again(analysis, {**calls.same_load(analysis), "--max-time": f"{minutes}m"})
     return _step("Give it more time", command or f"--max-time {minutes}m")
