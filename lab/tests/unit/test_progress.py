@@ -53,7 +53,7 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
         measure_run(tmp_path, store.read(tmp_path), replaying(RUN.blocks), progress)
     assert "2 blocks to measure, about 3 minutes, until 12:03\n" in text.getvalue()
     assert "threads: block 1 of 2: starting platform and virtual" in text.getvalue()
-    assert "threads: block 2 of 2: platform 49.38/s, 0.404 s; virtual 99.25/s, 0.201 s · ends about" in text.getvalue()
+    assert "threads: block 2 of 2: platform 49.4/s, 404 ms; virtual 99.2/s, 201 ms · ends about" in text.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,20 @@ def test_a_block_says_when_the_call_ends(time: RunTime, end: str) -> None:
     progress.end_block(BlockOutcome("threads", RUN.blocks[0], accepted=1))
     progress.end_block(BlockOutcome("threads", RUN.blocks[0], ["k6 died", "no trial"]))
     _, measured, rejected = text.getvalue().splitlines()
-    assert measured == f"12:00:00  threads: block 1: virtual 99.38/s, 0.201 s; platform 49.75/s, 0.402 s{end}"
+    assert measured == f"12:00:00  threads: block 1: virtual 99.4/s, 201 ms; platform 49.8/s, 402 ms{end}"
     assert rejected == "12:00:00  threads: block 1 rejected: k6 died (and 1 more)"
+
+
+def test_a_block_is_said_in_figures_as_people_write_them() -> None:
+    """Seen: "1.301e+04/s, 0.00297 s"."""
+    screen, text = console()
+    trials = [
+        t.model_copy(update={"throughput": 13_012.4, "latency": t.latency.model_copy(update={"mean": mean})})
+        for t, mean in zip(RUN.blocks[0].trials, (0.00297, 1.2345, 1.2345, 0.00297), strict=True)
+    ]
+    block = RUN.blocks[0].model_copy(update={"trials": trials})
+    Progress(screen).end_block(BlockOutcome("threads", block, accepted=1))
+    assert text.getvalue().endswith("virtual 13,012/s, 2.97 ms; platform 13,012/s, 1.23 s\n")
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

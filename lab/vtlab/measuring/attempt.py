@@ -29,7 +29,7 @@ from vtlab.model.run import BlockSeries
 from vtlab.planning import idle_time, light_load, round_pacing, typical_load
 from vtlab.planning.light_load import LoadedVariant
 from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
-from vtlab.report.words import class_archives
+from vtlab.report.words import class_archives, figures
 from vtlab.targets.protocol import StartedBlock, Target
 
 #: Keeps the curve and the trials of a search for the run; returns its experiment with the load that was chosen.
@@ -271,7 +271,7 @@ class Attempt:
             self.typical = typical_load.plan(experiment, blocks, self._plan.curve, started.loads_at_once)
             if self.typical and self.typical.throughput:
                 share = units.percent(self.typical.rate / self.typical.throughput)
-                state.say(f"typical load: {self.typical.rate:g}/s, {share} of {self.typical.of}'s throughput")
+                state.say(f"typical load: {figures.rate(self.typical.rate)}, {share} of {self.typical.of}'s throughput")
         planned = self.typical
         if planned is None:
             return
@@ -406,5 +406,5 @@ class Attempt:
 def _step_of(call: LoadCall) -> str:
     """Describes what a call after the warm-up measures."""
     if call.typical:
-        return f"typical load, {call.typical.rate:g}/s"
+        return f"typical load, {figures.rate(call.typical.rate)}"
     return f"measuring in the order {', '.join(call.trial_order)}" if call.trial_order else "measuring a single user"

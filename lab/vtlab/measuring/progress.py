@@ -17,6 +17,7 @@ from rich.text import Text
 
 from vtlab.measuring.schedule import RunTime, Schedule, TimeLeft
 from vtlab.model.records import Block, Failure
+from vtlab.report.words import figures
 
 #: Columns of a terminal from which on the line names what the ratio is of, and from which on it has a bar; and the most
 #: that it takes.
@@ -237,6 +238,6 @@ def _measured(block: Block, failures: Sequence[Failure]) -> str:
         trials = [t for t in block.trials if t.variant == name]
         rate = sum(t.throughput for t in trials) / len(trials)
         means = [t.latency.mean for t in trials if t.latency.mean is not None]
-        mean = f", {sum(means) / len(means):.3g} s" if means else ""
-        parts.append(f"{name} {rate:.4g}/s{mean}")
+        mean = f", {figures.duration(sum(means) / len(means))}" if means else ""
+        parts.append(f"{name} {figures.rate(rate)}{mean}")
     return "; ".join(parts)

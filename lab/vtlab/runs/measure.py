@@ -25,7 +25,7 @@ from vtlab.model.manifest import Manifest, TypicalPlan
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.planning import curve_to_load, longer_windows, percentiles, trial_order, typical_load
-from vtlab.report.words import block_counts, curve_sentences, so_far
+from vtlab.report.words import block_counts, curve_sentences, figures, so_far
 from vtlab.runs import facts, store
 from vtlab.runs.create import discarded, train_sample
 from vtlab.runs.estimates import run_time
@@ -310,7 +310,8 @@ class _Measurement:
         if not had_it or not generator.is_typical_load_late(block, experiment) or is_disturbed(block, experiment):
             return
         lower = typical_load.lowered(planned)
-        self._say(f"typical load: {lower.rate:g}/s from now on, as k6 sent {planned.rate:g}/s too late")
+        now, before = figures.rate(lower.rate), figures.rate(planned.rate)
+        self._say(f"typical load: {now} from now on, as k6 sent {before} too late")
         others = {load: percentile for load, percentile in manifest.percentiles.items() if load != "typical"}
         experiment = experiment.with_typical_rate(lower.rate)
         changes = {"typical": lower, "percentiles": others, "experiment": experiment}
