@@ -195,6 +195,30 @@ def test_kind_step_by_step(checkout: Path) -> None:
     ]
 
 
+def words_of(call: str) -> list[str]:
+    """The words of a call, whatever their order, without how long it may wait, what it hides, and the password."""
+    call = re.sub(r" --wait 120s| -q|(?<=admin-password=)\S+", "", call.replace(" -n ", " --namespace "))
+    return sorted(call.split())
+
+
+def test_the_commands_by_hand_are_those_of_make_up(checkout: Path) -> None:
+    page = (REPOSITORY / "docs/how-to/kubernetes.md").read_text(encoding="utf-8")
+    (block,) = (block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "kind create cluster" in block)
+    stand_ins(checkout)
+    stand_in(checkout, "openssl", "echo secret")
+    env = {"PATH": str(checkout / "bin"), "CALLS": str(checkout / "calls")}
+    done = subprocess.run(["bash", "-ec", block], capture_output=True, text=True, check=False, cwd=checkout, env=env)
+    assert done.returncode == 0, done.stderr
+    *by_hand, lab = [call for call in calls(checkout) if not call.startswith("openssl ")]
+    (checkout / "calls").unlink()
+    assert up(checkout, "kind").returncode == 0
+    made = [words_of(call) for call in calls(checkout)]
+    assert len(by_hand) == 6
+    assert [call for call in by_hand if words_of(call) not in made] == []
+    # The values that make up sets are the chart's own.
+    assert lab == "helm install lab helm -n lab --create-namespace --wait"
+
+
 def test_kind_again(checkout: Path) -> None:
     """Nothing is made twice, and the pods take the image that was built anew under the same tag."""
     stand_ins(checkout)
@@ -395,6 +419,17 @@ def test_a_failure_shows_pods_and_warnings(checkout: Path) -> None:
         "kubectl -n lab get pods",
         "kubectl -n lab get events --field-selector type=Warning --sort-by .metadata.creationTimestamp",
     ]
+
+
+def test_new_pods_that_are_never_ready_are_shown_too(checkout: Path) -> None:
+    stand_ins(checkout, f'case "$*" in *"rollout status"*) exit 1 ;; esac{KUBECTL}')
+    assert up(checkout, "kind").returncode == 0, "the first time there are no older pods"
+    done = up(checkout, "kind")
+    assert done.returncode == 3, done.stderr
+    assert "kubectl ended with exit code 1" in done.stderr
+    (page,) = re.findall(r"docs/how-to/\S+\.md", done.stderr)
+    assert (REPOSITORY / page).is_file()
+    assert calls(checkout)[-2] == "kubectl -n lab get pods"
 
 
 def test_each_step_is_said_with_its_time(checkout: Path) -> None:
