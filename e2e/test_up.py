@@ -13,7 +13,7 @@ import pytest
 from tests.support.versions import VERSIONS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "sleep", "tr")
+NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "sleep", "sort", "tr")
 #: Answers of stand-ins: what was made before is there.
 KIND = '[ "$*" != "get clusters" ] || ! grep -q "^kind create cluster" "$CALLS" || echo vtlab'
 HELM = '[ "$1" != status ] || grep -q "^helm upgrade --install $2 " "$CALLS"'
@@ -361,22 +361,34 @@ def test_the_current_context_pulls_the_tag_anew(checkout: Path) -> None:
     assert "export LAB_IMAGE=registry.example/lab:2\n" in up(checkout, "env").stdout
 
 
-#: A Prometheus of another user: its namespace, whether it takes remote writes, labels.
+#: A Prometheus of another user.
 PROMETHEUS = """case "$*" in
-  "get prometheuses"*) echo "obs {writes} {labels}" ;;
+  "get prometheuses"*) echo '{fields}' ;;
   *"get namespace monitoring") ;;
   *) {others} ;;
 esac"""
 
 
-def other_prometheus(writes: str = "true", labels: str = '{\\"release\\":\\"stack\\"}') -> str:
-    return PROMETHEUS.format(writes=writes, labels=labels, others=KUBECTL.strip())
+def other_prometheus(**changed: str) -> str:
+    """Answers of kubectl where there is one. A field that is left out of its resource is empty."""
+    fields = {"namespace": "obs", "version": "v3.8.0", "features": "", "replicas": "1", "writes": "true"}
+    fields |= {"labels": '{"release":"stack"}', **changed}
+    return PROMETHEUS.format(fields="|".join(fields.values()), others=KUBECTL.strip())
 
 
-@pytest.mark.parametrize(("labels", "given"), [('{\\"release\\":\\"stack\\"}', '{"release":"stack"}'), ("", "{}")])
-def test_in_the_current_context_the_prometheus_that_is_there_is_used(checkout: Path, labels: str, given: str) -> None:
+@pytest.mark.parametrize(
+    ("changed", "given"),
+    [
+        ({}, '{"release":"stack"}'),
+        ({"labels": "", "version": "", "replicas": ""}, "{}"),
+        ({"version": "v3.5.0", "features": '["native-histograms"]'}, '{"release":"stack"}'),
+    ],
+)
+def test_in_the_current_context_the_prometheus_that_is_there_is_used(
+    checkout: Path, changed: dict[str, str], given: str
+) -> None:
     """Although there is a namespace monitoring that make up did not make."""
-    stand_ins(checkout, other_prometheus(labels=labels))
+    stand_ins(checkout, other_prometheus(**changed))
     done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
     assert done.returncode == 0, done.stderr
     assert "uses the Prometheus in the namespace obs" in done.stderr
@@ -386,13 +398,22 @@ def test_in_the_current_context_the_prometheus_that_is_there_is_used(checkout: P
     assert "made monitoring" not in (checkout / ".tools/up").read_text(encoding="utf-8"), "make down leaves it alone"
 
 
-def test_a_prometheus_that_takes_no_remote_writes_is_refused(checkout: Path) -> None:
-    stand_ins(checkout, other_prometheus(writes=""))
-    # The field is left out where it is false, so the labels stand in its place.
+@pytest.mark.parametrize(
+    ("changed", "problem", "fix"),
+    [
+        ({"writes": ""}, "takes no remote writes", "enableRemoteWriteReceiver: true"),
+        ({"version": "v3.7.3"}, "is 3.7.3, which refuses k6's native histograms", "version 3.8, or enableFeatures"),
+        ({"replicas": "2"}, "has 2 replicas", "one replica"),
+    ],
+)
+def test_a_prometheus_that_blocks_cannot_use_is_refused(
+    checkout: Path, changed: dict[str, str], problem: str, fix: str
+) -> None:
+    stand_ins(checkout, other_prometheus(**changed))
     done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
     assert done.returncode == 3
-    assert "the Prometheus in the namespace obs takes no remote writes" in done.stderr
-    assert "fix: enableRemoteWriteReceiver: true" in done.stderr
+    assert f"the Prometheus in the namespace obs {problem}" in done.stderr
+    assert f"fix: {fix}" in done.stderr
     assert changes(checkout) == []
 
 
