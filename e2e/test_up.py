@@ -13,7 +13,7 @@ import pytest
 from tests.support.versions import VERSIONS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "sleep", "tr")
+NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "sleep", "sort", "tr")
 #: Answers of stand-ins: what was made before is there.
 KIND = '[ "$*" != "get clusters" ] || ! grep -q "^kind create cluster" "$CALLS" || echo vtlab'
 HELM = '[ "$1" != status ] || grep -q "^helm upgrade --install $2 " "$CALLS"'
@@ -195,6 +195,30 @@ def test_kind_step_by_step(checkout: Path) -> None:
     ]
 
 
+def words_of(call: str) -> list[str]:
+    """The words of a call, whatever their order, without how long it may wait, what it hides, and the password."""
+    call = re.sub(r" --wait 120s| -q|(?<=admin-password=)\S+", "", call.replace(" -n ", " --namespace "))
+    return sorted(call.split())
+
+
+def test_the_commands_by_hand_are_those_of_make_up(checkout: Path) -> None:
+    page = (REPOSITORY / "docs/how-to/kubernetes.md").read_text(encoding="utf-8")
+    (block,) = (block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "kind create cluster" in block)
+    stand_ins(checkout)
+    stand_in(checkout, "openssl", "echo secret")
+    env = {"PATH": str(checkout / "bin"), "CALLS": str(checkout / "calls")}
+    done = subprocess.run(["bash", "-ec", block], capture_output=True, text=True, check=False, cwd=checkout, env=env)
+    assert done.returncode == 0, done.stderr
+    *by_hand, lab = [call for call in calls(checkout) if not call.startswith("openssl ")]
+    (checkout / "calls").unlink()
+    assert up(checkout, "kind").returncode == 0
+    made = [words_of(call) for call in calls(checkout)]
+    assert len(by_hand) == 6
+    assert [call for call in by_hand if words_of(call) not in made] == []
+    # The values that make up sets are the chart's own.
+    assert lab == "helm install lab helm -n lab --create-namespace --wait"
+
+
 def test_kind_again(checkout: Path) -> None:
     """Nothing is made twice, and the pods take the image that was built anew under the same tag."""
     stand_ins(checkout)
@@ -337,22 +361,34 @@ def test_the_current_context_pulls_the_tag_anew(checkout: Path) -> None:
     assert "export LAB_IMAGE=registry.example/lab:2\n" in up(checkout, "env").stdout
 
 
-#: A Prometheus of another user: its namespace, whether it takes remote writes, labels.
+#: A Prometheus of another user.
 PROMETHEUS = """case "$*" in
-  "get prometheuses"*) echo "obs {writes} {labels}" ;;
+  "get prometheuses"*) echo '{fields}' ;;
   *"get namespace monitoring") ;;
   *) {others} ;;
 esac"""
 
 
-def other_prometheus(writes: str = "true", labels: str = '{\\"release\\":\\"stack\\"}') -> str:
-    return PROMETHEUS.format(writes=writes, labels=labels, others=KUBECTL.strip())
+def other_prometheus(**changed: str) -> str:
+    """Answers of kubectl where there is one. A field that is left out of its resource is empty."""
+    fields = {"namespace": "obs", "version": "v3.8.0", "features": "", "replicas": "1", "writes": "true"}
+    fields |= {"labels": '{"release":"stack"}', **changed}
+    return PROMETHEUS.format(fields="|".join(fields.values()), others=KUBECTL.strip())
 
 
-@pytest.mark.parametrize(("labels", "given"), [('{\\"release\\":\\"stack\\"}', '{"release":"stack"}'), ("", "{}")])
-def test_in_the_current_context_the_prometheus_that_is_there_is_used(checkout: Path, labels: str, given: str) -> None:
+@pytest.mark.parametrize(
+    ("changed", "given"),
+    [
+        ({}, '{"release":"stack"}'),
+        ({"labels": "", "version": "", "replicas": ""}, "{}"),
+        ({"version": "v3.5.0", "features": '["native-histograms"]'}, '{"release":"stack"}'),
+    ],
+)
+def test_in_the_current_context_the_prometheus_that_is_there_is_used(
+    checkout: Path, changed: dict[str, str], given: str
+) -> None:
     """Although there is a namespace monitoring that make up did not make."""
-    stand_ins(checkout, other_prometheus(labels=labels))
+    stand_ins(checkout, other_prometheus(**changed))
     done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
     assert done.returncode == 0, done.stderr
     assert "uses the Prometheus in the namespace obs" in done.stderr
@@ -362,13 +398,22 @@ def test_in_the_current_context_the_prometheus_that_is_there_is_used(checkout: P
     assert "made monitoring" not in (checkout / ".tools/up").read_text(encoding="utf-8"), "make down leaves it alone"
 
 
-def test_a_prometheus_that_takes_no_remote_writes_is_refused(checkout: Path) -> None:
-    stand_ins(checkout, other_prometheus(writes=""))
-    # The field is left out where it is false, so the labels stand in its place.
+@pytest.mark.parametrize(
+    ("changed", "problem", "fix"),
+    [
+        ({"writes": ""}, "takes no remote writes", "enableRemoteWriteReceiver: true"),
+        ({"version": "v3.7.3"}, "is 3.7.3, which refuses k6's native histograms", "version 3.8, or enableFeatures"),
+        ({"replicas": "2"}, "has 2 replicas", "one replica"),
+    ],
+)
+def test_a_prometheus_that_blocks_cannot_use_is_refused(
+    checkout: Path, changed: dict[str, str], problem: str, fix: str
+) -> None:
+    stand_ins(checkout, other_prometheus(**changed))
     done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
     assert done.returncode == 3
-    assert "the Prometheus in the namespace obs takes no remote writes" in done.stderr
-    assert "fix: enableRemoteWriteReceiver: true" in done.stderr
+    assert f"the Prometheus in the namespace obs {problem}" in done.stderr
+    assert f"fix: {fix}" in done.stderr
     assert changes(checkout) == []
 
 
@@ -395,6 +440,17 @@ def test_a_failure_shows_pods_and_warnings(checkout: Path) -> None:
         "kubectl -n lab get pods",
         "kubectl -n lab get events --field-selector type=Warning --sort-by .metadata.creationTimestamp",
     ]
+
+
+def test_new_pods_that_are_never_ready_are_shown_too(checkout: Path) -> None:
+    stand_ins(checkout, f'case "$*" in *"rollout status"*) exit 1 ;; esac{KUBECTL}')
+    assert up(checkout, "kind").returncode == 0, "the first time there are no older pods"
+    done = up(checkout, "kind")
+    assert done.returncode == 3, done.stderr
+    assert "kubectl ended with exit code 1" in done.stderr
+    (page,) = re.findall(r"docs/how-to/\S+\.md", done.stderr)
+    assert (REPOSITORY / page).is_file()
+    assert calls(checkout)[-2] == "kubectl -n lab get pods"
 
 
 def test_each_step_is_said_with_its_time(checkout: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import httpcore
@@ -193,22 +195,66 @@ def test_the_service_is_in_the_url() -> None:
     assert port_forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)
 
 
-def test_from_a_pod_the_service_is_asked_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No port of a pod is forwarded, for which there is no right."""
-    cluster = Pods()
-    cluster.inside = True
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where a process in a pod connects to; it is refused there."""
     asked: list[str] = []
 
-    def refuse(_: object, host: str, port: int, **__: object) -> NoReturn:
+    def refuse(_: object, host: str, port: int, *__: object) -> NoReturn:
         asked.append(f"{host}:{port}")
         raise httpcore.ConnectError("refused")
 
     monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", refuse)
     monkeypatch.setattr(port_forward, "PATIENCE", 0.0)
+    return asked
+
+
+def addresses(*found: str) -> Callable[..., list[tuple[object, ...]]]:
+    """DNS with those addresses of a Service, one for each kind of socket."""
+
+    def look_up(_: str, port: int) -> list[tuple[object, ...]]:
+        family = {address: socket.AF_INET6 if ":" in address else socket.AF_INET for address in found}
+        return [(family[a], kind, 0, "", (a, port)) for a in found for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]
+
+    return look_up
+
+
+def test_from_a_pod_the_service_is_asked_itself(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No port of a pod is forwarded, for which there is no right. A pod may have an address of each family."""
+    cluster = Pods()
+    cluster.inside = True
+    monkeypatch.setattr(socket, "getaddrinfo", addresses("198.19.0.7", "fd00::7"))
     with client(cluster) as asking, pytest.raises(BlockFault, match=r"service p in namespace m\) .*: refused"):
         asking.get("/")
     assert asked == ["p.m:80"]
     assert cluster.opened == []
+
+
+def test_from_a_pod_two_pods_are_refused_by_their_addresses(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator's Service has no address, so its name has those of all pods of Prometheus."""
+    cluster = Pods()
+    cluster.inside = True
+    monkeypatch.setattr(socket, "getaddrinfo", addresses("198.19.0.8", "198.19.0.7"))
+    several = r"has several pods \(198\.19\.0\.7, 198\.19\.0\.8\)"
+    with client(cluster) as asking, pytest.raises(PrerequisiteMissing, match=several) as caught:
+        asking.get("/")
+    assert "statefulset.kubernetes.io/pod-name: …" in caught.value.fix
+    assert asked == []
+
+
+def test_from_a_pod_a_service_without_a_name_in_dns_does_not_answer(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Pods()
+    cluster.inside = True
+
+    def unknown(*_: object) -> NoReturn:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with client(cluster) as asking, pytest.raises(BlockFault, match="does not answer: Name or service not known"):
+        asking.get("/")
+    assert asked == []
 
 
 def test_from_a_pod_the_port_of_the_runs_own_prometheus_is_forwarded() -> None:

@@ -1,12 +1,15 @@
 """The way to a Prometheus in the cluster: through a pod of its Service, and through another one when that pod ends.
 
-In a pod of the cluster the Service itself is the way, but to the run's own Prometheus: it admits k6 alone.
+In a pod of the cluster the Service itself is the way, but to the run's own Prometheus: it admits k6 alone. Where
+several pods are behind the Service there is none: what is sent comes to one of them.
 """
 
 from __future__ import annotations
 
 import select
+import socket
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
@@ -47,7 +50,7 @@ class Forward(httpx.BaseTransport):
         self._patience = PATIENCE if patience is None else patience
         # In a pod the Service's name leads there: no right to forward a port is needed.
         is_direct = cluster.inside and not cluster.release.is_own_prometheus(remote_write)
-        network = None if is_direct else _Network(cluster, self._service, self._namespace)
+        network = _Direct(remote_write) if is_direct else _Network(cluster, self._service, self._namespace)
         self._pool = httpcore.ConnectionPool(network_backend=network)
 
     @property
@@ -101,6 +104,41 @@ def target_port(service: Json, port: int, pod: Json) -> int:
     return int(named.get(target, target))
 
 
+def _several(service: str, namespace: str, pods_of_service: str, pod: str) -> PrerequisiteMissing:
+    """Refuses a Service with several pods. ``pods_of_service``: how many, and which; ``pod``: one of them."""
+    return PrerequisiteMissing(
+        f"Prometheus (service {service} in namespace {namespace}) has {pods_of_service}: what one of them takes is not"
+        " in the others",
+        f"make a Service for one of them (selector statefulset.kubernetes.io/pod-name: {pod}), and name it:"
+        " monitoring.prometheusUrl of the chart, --prometheus for copies, which need none",
+    )
+
+
+class _Direct(httpcore.SyncBackend):
+    """Connections to the Service. One without an address, as the operator's, has those of its pods."""
+
+    def __init__(self, remote_write: str) -> None:
+        self._service, self._namespace, _ = service(remote_write)
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            found = {(family, address[0]) for family, *_, address in socket.getaddrinfo(host, port)}
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        # A pod may have one of each family.
+        if max(Counter(family for family, _ in found).values()) > 1:
+            addresses = sorted(str(address) for _, address in found)
+            raise _several(self._service, self._namespace, f"several pods ({', '.join(addresses)})", "…")
+        return super().connect_tcp(host, port, timeout, local_address, socket_options)
+
+
 class _Network(httpcore.NetworkBackend):
     """Connections to a pod of the Service; the host in the address does not matter."""
 
@@ -125,19 +163,15 @@ class _Network(httpcore.NetworkBackend):
         except (NotFound, OSError) as error:
             raise httpcore.ConnectError(str(error)) from error
 
-    def _only(self, pods_of_service: Sequence[Json]) -> Json:
-        """Returns the ready pod. PrerequisiteMissing where several stay: what is sent comes to one of them."""
-        ready = [pod for pod in pods_of_service if pods.ready(pod)]
+    def _only(self, found: Sequence[Json]) -> Json:
+        """Returns the ready one of these pods. PrerequisiteMissing where several stay."""
+        ready = [pod for pod in found if pods.ready(pod)]
         if not ready:
             raise httpcore.ConnectError("the Service has no ready pod")
         staying = sorted(pods.name(pod) for pod in ready if not pod["metadata"].get("deletionTimestamp"))
         if len(staying) > 1:
-            raise PrerequisiteMissing(
-                f"Prometheus (service {self._service} in namespace {self._namespace}) has {len(staying)} pods"
-                f" ({', '.join(staying)}): what one of them takes is not in the others",
-                f"make a Service for one of them (selector statefulset.kubernetes.io/pod-name: {staying[0]}), and name"
-                " it: monitoring.prometheusUrl of the chart, --prometheus for copies, which need none",
-            )
+            pods_of_service = f"{len(staying)} pods ({', '.join(staying)})"
+            raise _several(self._service, self._namespace, pods_of_service, staying[0])
         return min(ready, key=lambda pod: (bool(pod["metadata"].get("deletionTimestamp")), pods.name(pod)))
 
 
