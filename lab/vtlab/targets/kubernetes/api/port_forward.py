@@ -134,7 +134,7 @@ class _Network(httpcore.NetworkBackend):
         if len(staying) > 1:
             raise PrerequisiteMissing(
                 f"Prometheus (service {self._service} in namespace {self._namespace}) has {len(staying)} pods"
-                f" ({', '.join(staying)}): what one of them takes is not in the others",
+                f" ({', '.join(staying)}): samples that one pod takes are missing in the others",
                 f"make a Service for one of them (selector statefulset.kubernetes.io/pod-name: {staying[0]}), and name"
                 " it: monitoring.prometheusUrl of the chart, --prometheus for copies, which need none",
             )
