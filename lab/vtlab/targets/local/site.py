@@ -37,4 +37,6 @@ class LocalSite:
         """Keeps the logs of all that runs small, and tells the user which were not."""
         for log in self.ledger.bound_logs():
             most, kept = logs.MOST // 1024**2, logs.KEPT // 1024**2
-            self.say(f"{log.name} has over {most} MiB and keeps its first and last {kept} MiB; figures include its cost")
+            self.say(
+                f"{log.name} has over {most} MiB and keeps its first and last {kept} MiB; figures include its cost"
+            )
