@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maintain import claims, few_blocks, measured_page, priors, readme
-from maintain.pictures import architecture, block_timeline, forest_plot, lockstep, recording, throttling, users_curve
+from maintain.pictures import (
+    architecture,
+    block_timeline,
+    decision_tree,
+    forest_plot,
+    lockstep,
+    one_block,
+    recording,
+    throttling,
+    users_curve,
+)
 from maintain.reference import catalogue, commands, schemas, values
 from maintain.reference import findings as finding_page
 from vtlab.analysis.validity import checks
@@ -80,6 +90,8 @@ TABLE: Sequence[File | Folder] = (
     File(priors.PRIORS, priors.priors_json),
     File(few_blocks.PICTURE, few_blocks.picture),
     File(architecture.PICTURE, architecture.picture),
+    File(decision_tree.PICTURE, lambda: decision_tree.picture(measured_page.read(REPOSITORY))),
+    File(one_block.PICTURE, one_block.picture),
     File(lockstep.PICTURE, lockstep.picture),
     File(throttling.PICTURE, throttling.picture),
     File(recording.PICTURE, lambda: recording.picture(recording.call(REPOSITORY))),

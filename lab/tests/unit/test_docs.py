@@ -181,6 +181,15 @@ def test_the_tutorial_runs_its_experiments(tmp_path: Path) -> None:
         assert set(planned.variants) <= {"platform", "platform-1000", "virtual"}
 
 
+def test_each_step_of_the_tutorial_has_its_time_and_what_you_see() -> None:
+    steps = re.findall(
+        r"^## \d+\. (.*?)$(.*?)(?=^## |\Z)", (DOCS / "tutorial.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    assert len(steps) == 9
+    assert [name for name, text in steps if not re.match(r"\n\n\*[A-Z0-9][^*]*\.\*", text)] == []
+    assert [name for name, text in steps if "**You see**" not in text] == []
+
+
 def test_the_outputs_in_the_tutorial_are_golden_ones() -> None:
     golden = "\n".join((GOLDEN / name).read_text(encoding="utf-8") for name in ("terminal.txt", "check-jar.txt"))
     outputs = fences(DOCS / "tutorial.md", "text")

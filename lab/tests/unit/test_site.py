@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import site as site_of_docs
 from tests.support.versions import REPOSITORY
 
 pytestmark = pytest.mark.skipif(
@@ -20,13 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; strict, so that a page without a place in the navigation or a lost link fails."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-d", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder
+    return site_of_docs.build(tmp_path_factory.mktemp("site"))
 
 
 def test_it_loads_nothing_from_other_hosts(site: Path) -> None:

@@ -47,7 +47,7 @@ Slo = Annotated[
     typer.Option(
         "--slo",
         metavar="TEXT",
-        help="Tell who meets it: p99=200ms, or p95, p90, p50. It changes no outcome.",
+        help="Latency objective: p99=200ms, or p95, p90, p50. Changes no outcome.",
         rich_help_panel=RESULTS,
     ),
 ]
@@ -185,7 +185,7 @@ PrometheusUrl = Annotated[
     typer.Option(
         "--prometheus",
         metavar="URL",
-        help="Prometheus of yours that scrapes the copies. [default: one that ends with the run]",
+        help="Your Prometheus, which scrapes the copies. [default: one that ends with the run]",
         rich_help_panel=CLUSTER,
     ),
 ]

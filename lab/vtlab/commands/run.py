@@ -87,7 +87,7 @@ def run(
         typer.Option(
             "--max-rejected",
             metavar="N",
-            help="Give a run up after more than N rejected blocks. [default: half of the blocks, at least 2]",
+            help="End a run after more than N rejected blocks. [default: half of the blocks, at least 2]",
             rich_help_panel=STOP,
         ),
     ] = None,

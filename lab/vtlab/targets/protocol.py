@@ -64,7 +64,7 @@ class StartedBlock(Protocol):
         """Runs the phases of one call of k6, or of one call for each variant at the same time (``loads_at_once``)."""
 
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
-        """Takes thread dumps in one more trial of each of these variants, which does not count; returns their
+        """Takes thread dumps in a final, unscored trial of each of these variants; returns their
         diagnoses. A variant without a diagnosis is left out."""
 
     def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:

@@ -237,7 +237,7 @@ class LocalBlock:
         self._before.pop(variant, None)
 
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
-        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. A variant that
+        """Runs a final, unscored trial of each of these variants, with thread dumps in it. A variant that
         has ended, or whose JVM gave none, is left out of the result."""
         running = [self._process_of(name) for name in pacings if name not in self._retired]
 

@@ -36,5 +36,7 @@ class LocalSite:
     def bound_logs(self) -> None:
         """Keeps the logs of all that runs small, and tells the user which were not."""
         for log in self.ledger.bound_logs():
-            kept_part = f"the first and the last {logs.KEPT // 1024**2} MiB"
-            self.say(f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept_part} stay; its cost counts")
+            most, kept = logs.MOST // 1024**2, logs.KEPT // 1024**2
+            self.say(
+                f"{log.name} has over {most} MiB and keeps its first and last {kept} MiB; figures include its cost"
+            )
