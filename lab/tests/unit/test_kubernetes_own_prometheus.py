@@ -98,6 +98,11 @@ def test_its_pod_keeps_to_pod_security_restricted_and_its_limits() -> None:
     assert {"readinessProbe", "livenessProbe"} <= container.keys()
 
 
+def test_the_cluster_may_choose_its_user_id() -> None:
+    spec, _ = pod_of(objects(copying=replace(OWN, fixed_user_ids=False))[1])
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
 def test_it_writes_into_an_empty_folder_alone_and_reads_the_config_map_of_the_run() -> None:
     spec, container = pod_of(objects()[1])
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
@@ -246,12 +251,15 @@ def test_the_facts_of_a_run_name_its_image(namespace: Namespace) -> None:
 
 
 def test_a_manifest_brings_the_choice_back() -> None:
-    for ref in (SHOPS, SHOPS_OF_OWN):
+    for ref in (SHOPS, SHOPS_OF_OWN, replace(SHOPS, copying=replace(OWN, fixed_user_ids=False))):
         assert ReleaseRef.from_manifest(ref.document()) == ref
     assert not ReleaseRef(None, "lab", "lab").has_own_prometheus
     # Of a run before there was the choice.
-    before = {key: text for key, text in SHOPS.document().items() if key != "prometheus_image"}
-    assert not ReleaseRef.from_manifest(before).has_own_prometheus
+    since = ("prometheus_image", "fixed_user_ids")
+    before = ReleaseRef.from_manifest({key: text for key, text in SHOPS.document().items() if key not in since})
+    assert not before.has_own_prometheus
+    assert before.copying is not None
+    assert before.copying.fixed_user_ids
 
 
 class Started(Prometheus):
