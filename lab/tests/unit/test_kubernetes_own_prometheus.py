@@ -37,7 +37,7 @@ from vtlab.runs.publish import publish_verdicts
 from vtlab.targets.kubernetes import cluster_prometheus, job
 from vtlab.targets.kubernetes.api import watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
-from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, FORWARD_RIGHTS, MONITOR_RIGHTS, POLICY_RIGHTS
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, FORWARD_RIGHTS, MONITOR_RIGHTS, POLICY_RIGHTS, Right
 from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
 from vtlab.targets.kubernetes.copies import facts, own_prometheus, reference
 from vtlab.targets.kubernetes.copies.own_prometheus import PrometheusParts
@@ -223,6 +223,36 @@ def test_policies_let_it_in_and_out_where_policies_restrict(namespace: Namespace
     # The Deployment has the port for its management.
     assert to_agents["ports"] == by_name["variants"]["ingress"][1]["ports"] == [{"port": 19404, "protocol": "TCP"}]
     assert "NetworkPolicies for the copies: of-shop, to-database, prometheus, variants, k6" in "\n".join(MESSAGES)
+
+
+@pytest.mark.usefixtures("started")
+def test_it_is_closed_to_all_but_k6_where_no_policy_restricts(namespace: Namespace, tmp_path: Path) -> None:
+    """Else all pods of the cluster could read it, and write to it."""
+    with measuring(tmp_path, SHOPS_OF_OWN) as running:
+        start(running)
+        name = running.site.cluster.release.name
+    (policy,) = (body for body in namespace.made if body["kind"] == "NetworkPolicy")
+    assert policy["metadata"]["name"] == f"{name}-prometheus"
+    assert [owner["uid"] for owner in policy["metadata"]["ownerReferences"]] == ["42"], "it goes with the run"
+    assert namespace.made[0] == policy, "before the pods"
+    own = next(body["spec"] for body in namespace.made if body["kind"] == "Deployment")
+    assert policy["spec"]["podSelector"] == own["selector"]
+    (admitted,) = policy["spec"]["ingress"]
+    k6 = {**own["selector"]["matchLabels"], "app.kubernetes.io/component": "k6"}
+    assert admitted["from"] == [{"podSelector": {"matchLabels": k6}}]
+    assert "NetworkPolicies for the copies: prometheus" in "\n".join(MESSAGES)
+
+
+@pytest.mark.usefixtures("started")
+@pytest.mark.parametrize("right", POLICY_RIGHTS)
+def test_that_it_is_open_without_the_rights_for_policies_is_said(
+    namespace: Namespace, tmp_path: Path, right: Right
+) -> None:
+    namespace.refused = {right}
+    with measuring(tmp_path, SHOPS_OF_OWN) as running:
+        start(running)
+    assert namespace.names("NetworkPolicy") == []
+    assert "every pod of the cluster reaches the run's own Prometheus" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
