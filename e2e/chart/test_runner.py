@@ -63,6 +63,8 @@ def test_of_an_own_service_it_measures_copies(render: Render) -> None:
     assert given["k6_image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
     assert given["monitor_labels"] == "release=stack"
     assert given["k6_node_selector"] == ""
+    assert given["no_fixed_user_ids"] is False
+    assert "--no-fixed-user-ids" in words(render(*OWN_SERVICE, "--set", "fixedUserIds=false"))
     chosen = render(*OWN_SERVICE, "--set-json", 'k6.nodeSelector={"pool":"load","zone":"a"}')
     assert "--k6-node-selector=pool=load,zone=a" in words(chosen)
     from_pod = {name: value["fieldRef"]["fieldPath"] for name, value in env(vtlab).items() if name != "HOME"}

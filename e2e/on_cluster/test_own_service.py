@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from e2e.on_cluster import lab, pods, runs
+from e2e.on_cluster import lab, pods, reach, runs
 from tests.support import lab_call
 from tests.support.lab_call import TINY, measuring
 from vtlab.runs import store
@@ -327,19 +327,46 @@ def test_data_login_and_scripts_reach_k6_by_a_secret(by: str, limited: dict[str,
     lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
 
 
+@pytest.fixture
+def without_policies() -> Iterator[None]:
+    """A namespace in which no policy restricts, for one test."""
+    lab.kubectl("delete", "networkpolicies", "--all")
+    yield
+    for document in shop():
+        if document["kind"] == "NetworkPolicy":
+            lab.kubectl("create", "-f", "-", given=json.dumps(document))
+
+
 @pytest.mark.cluster_all
+@pytest.mark.usefixtures("without_policies")
 def test_an_image_alone_is_measured(tmp_path: Path) -> None:
     """An image without a Deployment is measured in a namespace that enforces Pod Security `restricted`. The cluster's
-    Prometheus gets the verdict, and nothing else of the run."""
+    Prometheus gets the verdict, and nothing else of the run. The run's own is closed to other pods, also where the
+    namespace has no policies."""
     service = {"name": "cart", "image": os.environ["LAB_IMAGE"], "jvm_flags": ["-XX:MaxRAMPercentage=50"]}
-    done = runs.vtlab(*measure(experiment(tmp_path, service), tmp_path / "results"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    results = lab_call.only(tmp_path / "results")
+    root = tmp_path / "results"
+    with runs.Running(tmp_path, *measure(experiment(tmp_path, service), root)) as run:
+        run.until(measuring(1))
+        if lab.enforces_policies():
+            check_closed()
+        assert run.exit_code() == 0, run.text()
+    results = lab_call.only(root)
     assert runs.verdict(results)["valid"] is True
     of_run = f'testid="{store.read(results).manifest.run_id}"'
     assert lab.value(f"last_over_time(vtlab_verdict_blocks{{{of_run}}}[1h])") == 1
     assert lab.prometheus("series", **{"match[]": f'{{__name__=~"k6_.+", {of_run}}}'}) == []
     lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+
+
+def check_closed() -> None:
+    """Asserts that the policy of a run's own Prometheus keeps other pods out of it."""
+    (service,) = lab.get("services", "-l", f"{OF_VTLAB},app.kubernetes.io/component=prometheus")["items"]
+    (policy,) = lab.get("networkpolicies")["items"]
+    address = (f"{service['metadata']['name']}.{lab.NAMESPACE}", 9090)
+    with reach.waiting(reach.Pod(lab.NAMESPACE, "stranger"), {"app": "stranger"}) as stranger:
+        assert not reach.reaches(stranger, *address)
+        lab.kubectl("delete", "networkpolicy", policy["metadata"]["name"])
+        lab.until("without the policy it is open", lambda: reach.reaches(stranger, *address), within=30)
 
 
 @pytest.mark.cluster_all

@@ -365,6 +365,20 @@ def test_k6_may_use_the_registry_and_the_nodes_of_the_original() -> None:
     assert spec(original, "pool=load,zone=a")["nodeSelector"] == {"pool": "load", "zone": "a"}
 
 
+def test_the_cluster_may_choose_the_user_ids_of_k6() -> None:
+    """As restricted-v2 of OpenShift does: it refuses ids that are not of the namespace's range."""
+
+    def context(copying: Copying) -> Json:
+        ref = replace(SHOPS, copying=copying)
+        parts = k6_job.K6JobParts({"metadata": {"name": "c"}, "data": {}}, {}, ref, Files(), {})
+        made: Json = k6_job.template(parts)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["securityContext"]
+        return made
+
+    others = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert context(COPYING) == {**others, "runAsUser": 12345, "runAsGroup": 12345}
+    assert context(replace(COPYING, fixed_user_ids=False)) == others
+
+
 def test_the_run_of_copies_fits_a_config_map() -> None:
     files = k6_job.scripts() | own_prometheus.files(SHOPS, EXPERIMENT.variants, 9404)
     assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)

@@ -37,7 +37,7 @@ from vtlab.runs.publish import publish_verdicts
 from vtlab.targets.kubernetes import cluster_prometheus, job
 from vtlab.targets.kubernetes.api import watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
-from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, FORWARD_RIGHTS, MONITOR_RIGHTS, POLICY_RIGHTS
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, FORWARD_RIGHTS, MONITOR_RIGHTS, POLICY_RIGHTS, Right
 from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
 from vtlab.targets.kubernetes.copies import facts, own_prometheus, reference
 from vtlab.targets.kubernetes.copies.own_prometheus import PrometheusParts
@@ -96,6 +96,11 @@ def test_its_pod_keeps_to_pod_security_restricted_and_its_limits() -> None:
         assert container["resources"][amounts].keys() == {"cpu", "memory"}
     assert container["image"] == "prometheus:3"
     assert {"readinessProbe", "livenessProbe"} <= container.keys()
+
+
+def test_the_cluster_may_choose_its_user_id() -> None:
+    spec, _ = pod_of(objects(copying=replace(OWN, fixed_user_ids=False))[1])
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_it_writes_into_an_empty_folder_alone_and_reads_the_config_map_of_the_run() -> None:
@@ -221,6 +226,36 @@ def test_policies_let_it_in_and_out_where_policies_restrict(namespace: Namespace
 
 
 @pytest.mark.usefixtures("started")
+def test_it_is_closed_to_all_but_k6_where_no_policy_restricts(namespace: Namespace, tmp_path: Path) -> None:
+    """Else all pods of the cluster could read it, and write to it."""
+    with measuring(tmp_path, SHOPS_OF_OWN) as running:
+        start(running)
+        name = running.site.cluster.release.name
+    (policy,) = (body for body in namespace.made if body["kind"] == "NetworkPolicy")
+    assert policy["metadata"]["name"] == f"{name}-prometheus"
+    assert [owner["uid"] for owner in policy["metadata"]["ownerReferences"]] == ["42"], "it goes with the run"
+    assert namespace.made[0] == policy, "before the pods"
+    own = next(body["spec"] for body in namespace.made if body["kind"] == "Deployment")
+    assert policy["spec"]["podSelector"] == own["selector"]
+    (admitted,) = policy["spec"]["ingress"]
+    k6 = {**own["selector"]["matchLabels"], "app.kubernetes.io/component": "k6"}
+    assert admitted["from"] == [{"podSelector": {"matchLabels": k6}}]
+    assert "NetworkPolicies for the copies: prometheus" in "\n".join(MESSAGES)
+
+
+@pytest.mark.usefixtures("started")
+@pytest.mark.parametrize("right", POLICY_RIGHTS)
+def test_that_it_is_open_without_the_rights_for_policies_is_said(
+    namespace: Namespace, tmp_path: Path, right: Right
+) -> None:
+    namespace.refused = {right}
+    with measuring(tmp_path, SHOPS_OF_OWN) as running:
+        start(running)
+    assert namespace.names("NetworkPolicy") == []
+    assert "every pod of the cluster reaches the run's own Prometheus" in "\n".join(MESSAGES)
+
+
+@pytest.mark.usefixtures("started")
 def test_a_policy_that_selects_it_alone_restricts_too(namespace: Namespace, tmp_path: Path) -> None:
     component = {"matchLabels": {"app.kubernetes.io/component": "prometheus"}}
     namespace.of_kind["NetworkPolicy"] = [named("theirs", podSelector=component, policyTypes=["Ingress"])]
@@ -246,12 +281,15 @@ def test_the_facts_of_a_run_name_its_image(namespace: Namespace) -> None:
 
 
 def test_a_manifest_brings_the_choice_back() -> None:
-    for ref in (SHOPS, SHOPS_OF_OWN):
+    for ref in (SHOPS, SHOPS_OF_OWN, replace(SHOPS, copying=replace(OWN, fixed_user_ids=False))):
         assert ReleaseRef.from_manifest(ref.document()) == ref
     assert not ReleaseRef(None, "lab", "lab").has_own_prometheus
     # Of a run before there was the choice.
-    before = {key: text for key, text in SHOPS.document().items() if key != "prometheus_image"}
-    assert not ReleaseRef.from_manifest(before).has_own_prometheus
+    since = ("prometheus_image", "fixed_user_ids")
+    before = ReleaseRef.from_manifest({key: text for key, text in SHOPS.document().items() if key not in since})
+    assert not before.has_own_prometheus
+    assert before.copying is not None
+    assert before.copying.fixed_user_ids
 
 
 class Started(Prometheus):

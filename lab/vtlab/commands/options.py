@@ -225,6 +225,14 @@ K6NodeSelector = Annotated[
         rich_help_panel=CLUSTER,
     ),
 ]
+NoFixedUserIds = Annotated[
+    bool,
+    typer.Option(
+        "--no-fixed-user-ids",
+        help="The cluster chooses the user ids of k6 and Prometheus, for copies, as OpenShift does.",
+        rich_help_panel=CLUSTER,
+    ),
+]
 MonitorLabels = Annotated[
     str,
     typer.Option(

@@ -21,6 +21,7 @@ from vtlab.commands.options import (
     K6NodeSelector,
     MonitorLabels,
     Namespace,
+    NoFixedUserIds,
     NoLimit,
     Precision,
     PrometheusImage,
@@ -132,6 +133,7 @@ def run(
     k6_image: K6Image = "",
     monitor_labels: MonitorLabels = "",
     k6_node_selector: K6NodeSelector = "",
+    no_fixed_user_ids: NoFixedUserIds = False,
 ) -> None:
     """Measure experiments or vtlab.yaml, block by block.
 
@@ -152,7 +154,15 @@ def run(
         within=options.max_time(max_time, blocks),
         cluster=cluster,
         copying=options.copying(
-            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image)
+            Copying(
+                prometheus_url,
+                agent_image,
+                k6_image,
+                monitor_labels,
+                k6_node_selector,
+                prometheus_image,
+                not no_fixed_user_ids,
+            )
         ),
         asserts=demand or [],
         slo=options.slo(slo),

@@ -27,6 +27,7 @@ from vtlab.commands.options import (
     K6NodeSelector,
     MonitorLabels,
     Namespace,
+    NoFixedUserIds,
     NoLimit,
     Precision,
     PrometheusImage,
@@ -160,6 +161,7 @@ def try_(
     k6_image: K6Image = "",
     monitor_labels: MonitorLabels = "",
     k6_node_selector: K6NodeSelector = "",
+    no_fixed_user_ids: NoFixedUserIds = False,
 ) -> None:
     """Measure your service, and say what to do.
 
@@ -182,7 +184,15 @@ def try_(
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         copying=options.copying(
-            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image)
+            Copying(
+                prometheus_url,
+                agent_image,
+                k6_image,
+                monitor_labels,
+                k6_node_selector,
+                prometheus_image,
+                not no_fixed_user_ids,
+            )
         ),
         asserts=demand or [],
         slo=options.slo(slo),

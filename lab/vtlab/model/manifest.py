@@ -81,7 +81,7 @@ class Manifest(Record):
     started: str
     target: Literal["local", "kubernetes"]
     #: Where in the cluster: context, namespace, release. Empty for a local run.
-    cluster: Annotated[dict[str, str], Field(default_factory=dict)]
+    cluster: Annotated[dict[str, Any], Field(default_factory=dict)]
     #: The experiment as resolved: overrides such as ``--cpu`` applied. A load is to be searched until an attempt has.
     experiment: Experiment
     #: What the experiment reproduces.

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from kubernetes import config
 from kubernetes.config.config_exception import ConfigException
 
+from vtlab.targets.kubernetes.api.types import Json
+
 #: Port of a run's own Prometheus.
 PROMETHEUS_PORT = 9090
 
@@ -26,6 +28,8 @@ class Copying:
     k6_node_selector: str = ""
     #: Image of the run's own Prometheus.
     prometheus_image: str = ""
+    #: Whether k6 and the run's own Prometheus have the user ids of their images; else the cluster chooses them.
+    fixed_user_ids: bool = True
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class ReleaseRef:
     #: None for a release of the chart.
     copying: Copying | None = None
 
-    def document(self) -> dict[str, str]:
+    def document(self) -> Json:
         """Returns the entries of the manifest."""
         document = {"namespace": self.namespace, "release": self.name}
         if self.context:
@@ -48,10 +52,10 @@ class ReleaseRef:
         return document | (asdict(self.copying) if self.copying else {})
 
     @staticmethod
-    def from_manifest(document: dict[str, str]) -> ReleaseRef:
+    def from_manifest(document: Json) -> ReleaseRef:
         """Returns the release that a manifest names."""
         names = {field.name for field in fields(Copying)}
-        copying = {name: text for name, text in document.items() if name in names}
+        copying = {name: value for name, value in document.items() if name in names}
         return ReleaseRef(
             document.get("context"),
             document["namespace"],

@@ -28,20 +28,17 @@ def metadata(of_vtlab: Mapping[str, str]) -> Json:
 def spec(user: int, ref: ReleaseRef, of_vtlab: Mapping[str, str], original: Json) -> Json:
     """Returns the spec of a pod without its containers.
 
-    It runs as that user, may pull from the registry and use the tainted nodes of the ``original``'s pod, and prefers a
-    node without copies.
+    It runs as that user, unless the cluster chooses one. It may pull from the registry and use the tainted nodes of the
+    ``original``'s pod, and prefers a node without copies.
     """
     variants = {**manifests.selector(of_vtlab), labels.COMPONENT: "variant"}
-    nodes = labels.pairs(copying_of(ref).k6_node_selector)
+    copying = copying_of(ref)
+    nodes = labels.pairs(copying.k6_node_selector)
+    ids = {"runAsUser": user, "runAsGroup": user} if copying.fixed_user_ids else {}
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": user,
-            "runAsGroup": user,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": {"runAsNonRoot": True, **ids, "seccompProfile": {"type": "RuntimeDefault"}},
         **{key: original[key] for key in ("imagePullSecrets", "tolerations") if original.get(key)},
         **({"nodeSelector": nodes} if nodes else {}),
         "affinity": {"podAntiAffinity": {manifests.PREFERRED: [manifests.same_node(variants)]}},

@@ -148,16 +148,18 @@ class Copies:
         policies = cluster.network_policies()
         variants, k6 = manifests.selector(self._labels("variant")), manifests.selector(self._labels("k6"))
         specs = network_policies.copied(policies, source.template.get("metadata", {}).get("labels") or {}, variants)
-        if not specs and not network_policies.restricts(policies, [self._labels("variant"), *self._beside]):
-            return []
+        is_restricted = specs or network_policies.restricts(policies, [self._labels("variant"), *self._beside])
         _, namespace, port = port_forward.service(cluster.release.remote_write)
         asked = sorted({source.port, source.liveness.port})
         if cluster.release.has_own_prometheus:
             prometheus = manifests.selector(self._labels("prometheus"))
             peer = network_policies.pods_of(prometheus)
+            # Always: without one all pods of the cluster could read its series, and write to it.
             specs.append(network_policies.for_prometheus(variants, k6, prometheus, source.agent_port, port))
         else:
             peer = network_policies.namespace_of(namespace)
+        if not is_restricted:
+            return specs
         return [
             *specs,
             network_policies.for_copies(variants, k6, asked, source.agent_port, peer),
@@ -189,6 +191,8 @@ class Copies:
                 "  NetworkPolicies are not copied: vtlab may not list and create networkpolicies. Where they are"
                 " enforced the copies may reach less, or more, than the original"
             )
+            if self._cluster.release.has_own_prometheus:
+                self._say("  Without a policy of yours every pod of the cluster reaches the run's own Prometheus")
         elif policies:
             self._say(f"  NetworkPolicies for the copies: {', '.join(spec['name'] for spec in policies)}")
 
