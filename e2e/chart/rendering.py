@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CHART = REPOSITORY / "helm"
 CI_VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 RELEASE = NAMESPACE = "lab"
-KUBERNETES = "1.34.4"
+KUBERNETES = "1.37.2"
 
 
 @cache
