@@ -16,8 +16,8 @@ STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 ALONE := $(addprefix tests/contract/test_,cpu_bottleneck.py foreign_block.py machine.py real_block.py)
 
 .PHONY: help compare demo jmh up down unit unit-python unit-java unit-k6 unit-chart unit-helm3 unit-types test contract contract-agent \
-  contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \
-  chart setup setup-test picture prose site lock clean
+  contract-app contract-k6 contract-python truth truth-all truth-calls e2e e2e-all generate check-generated measured \
+  vtlab wheel chart setup setup-test picture prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,8 +83,11 @@ contract-python:
 truth: setup-test ## Real load on planted bottlenecks: one of each name, and whether all figures of a long run agree
 	cd lab && ../$(PYTHON) -m pytest -q tests/truth -m small
 
-truth-all: setup-test ## All planted bottlenecks and figures, kills of real JVMs, 1000 users, the shapes of the publications
-	cd lab && ../$(PYTHON) -m pytest -q tests/truth
+truth-all: setup-test ## All planted cases: bottlenecks, what users feel, verdicts, heaps that are too small, thread dumps
+	cd lab && ../$(PYTHON) -m pytest -q tests/truth -m "not calls"
+
+truth-calls: setup-test ## Whole calls of vtlab: foreign services, findings, publications, the wheel, killed JVMs; 1000 users of k6
+	cd lab && ../$(PYTHON) -m pytest -q tests/truth -m calls
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" npm run -s test:backlog
 
 e2e: setup-test ## A release on a real Kubernetes, from install to uninstall (a cluster is brought up and taken down)

@@ -17,7 +17,7 @@ from maintain.reference.pages import page
 DOCUMENT = "docs/maintainers/claims.md"
 _INTRODUCTION = "Each claim has one owner, the test beside it. [Tests](tests.md) explains levels and claims."
 #: The levels above unit, in the order of the table.
-LEVELS = ("contract", "truth", "truth-all", "e2e", "e2e-all")
+LEVELS = ("contract", "truth", "truth-all", "truth-calls", "e2e", "e2e-all")
 
 _JAVADOC = re.compile(
     r"/\*\*(?P<text>(?:(?!\*/).)*)\*/\s*(?P<annotations>(?:@[^\n]*\n\s*)*)(?:public )?class (?P<name>\w+)", re.S
@@ -87,7 +87,7 @@ def _level(folder: str, marks: set[str]) -> str:
     if folder == "lab/tests/contract":
         return "contract"
     if folder == "lab/tests/truth":
-        return "truth" if "small" in marks else "truth-all"
+        return "truth-calls" if "calls" in marks else "truth" if "small" in marks else "truth-all"
     return "e2e-all" if "cluster_all" in marks else "e2e"
 
 
@@ -125,7 +125,7 @@ def _plain(javadoc: str) -> str:
 def _k6(repository: Path) -> Iterator[Claim]:
     for path in sorted((repository / "k6" / "tests").glob("*.test.mjs")):
         if not path.name.startswith("pure."):
-            level = "truth-all" if path.name == "backlog.test.mjs" else "contract"
+            level = "truth-calls" if path.name == "backlog.test.mjs" else "contract"
             for match in _TITLE.finditer(path.read_text(encoding="utf-8")):
                 title = re.sub(r":? ?\$\{[^}]*\}", "", match["title"])
                 yield Claim(f"{title[0].upper()}{title[1:]}.", path.relative_to(repository).as_posix(), level)

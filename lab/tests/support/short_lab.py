@@ -34,8 +34,8 @@ from vtlab.targets.local.target import LocalTarget
 
 #: Checks that a block here does not pass, as it is shorter than a run's. All others hold.
 NOT_HERE = {"trials complete", "warm-up cycles", "warm-up measured", "steady state", "JIT compiler", "trend"}
-#: Phases of a single user, for each variant: with a pool's timer (three of 3 s, as in a run), and without.
-WITH_TIMERS, SHORT = "9s", "3s"
+#: Phases of a single user, for each variant: with a pool's timer (three of 2 s, as after a search), and without.
+WITH_TIMERS, SHORT = "6s", "3s"
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,8 @@ class ShortBlock:
     single: str | None = WITH_TIMERS
     with_light: bool = False
     trial_load_cycles: int = 0
+    #: The warm-up of an earlier block, which stands for one of its own in the same JVMs.
+    warmed: Sequence[Trial] = ()
 
     @property
     def variants(self) -> list[str]:
@@ -142,6 +144,8 @@ class Lab:
 
     def measured(self, wanted: ShortBlock, number: int, attempt: int = 1) -> Block:
         """Measures a block; with thread dumps of what its figures do not explain, and light load where asked for."""
+        if not self.are_running(wanted.jvms):
+            wanted = replace(wanted, warmed=())
         started = self._started(wanted, number, attempt)
         try:
             document = _load(started, wanted, number)
@@ -168,7 +172,7 @@ class Lab:
         """Returns the running JVMs, or starts those that are wanted. What is planted in different resources may be
         planted in the same JVMs, as a name is no ratio."""
         self._run.plan(wanted.planned)
-        if self._block and self._jvms == wanted.jvms:
+        if self._block and self.are_running(wanted.jvms):
             self._block = self._block.renumbered(wanted.planned, number, attempt)
         else:
             self._block, self._jvms = None, wanted.jvms
@@ -176,6 +180,10 @@ class Lab:
                 self._block = self._target.start(wanted.planned, number, attempt)
             assert self._block.failures == []
         return self._block
+
+    def are_running(self, jvms: Jvms) -> bool:
+        """Tells whether these JVMs run."""
+        return self._block is not None and self._jvms == jvms
 
     @contextlib.contextmanager
     def _calls_downstream(self, threads: int | None) -> Iterator[None]:
@@ -195,18 +203,19 @@ class Lab:
 
 
 def _load(started: LocalBlock, wanted: ShortBlock, number: int) -> K6Document:
-    """Measures warm-up, single users and trials."""
-    planned = wanted.planned
-    call = LoadCall(
+    """Measures warm-up, where the JVMs had none, single users and trials."""
+    planned, warmup = wanted.planned, list(wanted.warmed)
+    cycles = LoadCall(
         warmup_cycles=planned.windows.warmup_cycles,
         trial_load_cycles=wanted.trial_load_cycles,
         pacing=round_pacing.pacing(planned, number),
     )
-    warmup: list[Trial] = []
+    call = LoadCall(pacing=cycles.pacing) if warmup else cycles
     if isinstance(planned.load, OpenLoad):
-        # By the warm-up open load settles before a window.
-        warmup = started.load(call).warmup
-        call = LoadCall(pacing=round_pacing.pacing(planned, number, last_of_each(warmup, wanted.variants)))
+        # By the warm-up open load settles before a window. As under typical load, nothing lengthens that window.
+        warmup = warmup or started.load(cycles).warmup
+        settled = round_pacing.pacing(planned, number, last_of_each(warmup, wanted.variants))
+        call = LoadCall(pacing=replace(settled, measure=None, shown_overload=None))
     document = started.load(replace(call, single_user_phase=wanted.single, trial_order=wanted.order))
     return document.model_copy(update={"warmup": [*warmup, *document.warmup]})
 

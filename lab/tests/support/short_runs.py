@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tests.support import recorded
 from tests.support.short_lab import SHORT, Jvms, Lab, ShortBlock
 from tests.support.stalls import least_disturbed, undisturbed
@@ -19,52 +22,56 @@ from vtlab.planning import percentiles, trial_order
 
 
 def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis:
-    """Analyses a run of so many blocks, the first with single-user phases. As in a run, what the checks reject is
-    measured again; so is what was not yet warm after so short a warm-up."""
+    """Analyses a run of so many blocks, the first with warm-up and single-user phases. As in a run, what the checks
+    reject is measured again; so is what was not yet warm after so short a warm-up."""
     return judged(planned, measured(lab, jvms, planned, blocks))
 
 
 def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> list[Block]:
-    """Measures so many blocks."""
+    """Measures so many blocks. All are of the same JVMs, so the warm-up of the first stands for all."""
 
     def against(measured: Block) -> list[str]:
         unsteady = [failure.reason for failure in failing.failures(measured, planned)]
         return checks.reasons(measured, planned) + unsteady
 
-    def block(number: int) -> Block:
-        order = trial_order.order(planned.variants, 1, number, 1)
-        # The first one begins with cold JVMs.
-        single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
+    def counts(measured: Block) -> None:
+        assert against(measured) == []
 
-        wanted = ShortBlock(jvms, planned, order, single=single, trial_load_cycles=cycles)
+    def block(wanted: ShortBlock, number: int) -> Block:
+        return undisturbed(lambda attempt: lab.measured(wanted, number, attempt), counts, against)
 
-        def measure(attempt: int) -> Block:
-            return lab.measured(wanted, number, attempt)
-
-        def counts(measured: Block) -> None:
-            assert against(measured) == []
-
-        return undisturbed(measure, counts, against)
-
-    return [block(number) for number in range(1, blocks + 1)]
+    # The first two cycles of cold JVMs only warm them.
+    cycles = steady_state.expected_cycles(planned, is_raised=False) + (0 if lab.are_running(jvms) else 2)
+    cold = ShortBlock(jvms, planned, _order(planned, 1), single=SHORT, trial_load_cycles=cycles)
+    first = block(cold, 1)
+    others = range(2, blocks + 1)
+    return [first, *(block(_further(cold, first, number), number) for number in others)]
 
 
 def concluded(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> tuple[Conclusions, list[Block]]:
     """Judges so many blocks without cycles under the load of the trials, whose requests take seconds: as a run they
     would not be warm enough. Returns the blocks, too."""
 
-    def block(number: int) -> Block:
-        wanted = ShortBlock(jvms, planned, trial_order.order(planned.variants, 1, number, 1), single=None)
+    def block(wanted: ShortBlock, number: int) -> Block:
+        return least_disturbed(
+            lambda attempt: lab.measured(wanted, number, attempt), lambda made: lab.disturbances(made, planned)
+        )
 
-        def measure(attempt: int) -> Block:
-            return lab.measured(wanted, number, attempt)
-
-        return least_disturbed(measure, lambda block: lab.disturbances(block, planned))
-
-    made = [block(number) for number in range(1, blocks + 1)]
+    cold = ShortBlock(jvms, planned, _order(planned, 1), single=None)
+    first = block(cold, 1)
+    made = [first, *(block(_further(cold, first, number), number) for number in range(2, blocks + 1))]
     run = _run(planned, made)
     results = {variant: variant_result(planned, made, variant) for variant in planned.variants}
     return judge(Judged(planned, run.manifest, made, levels_at(run, blocks)), results), made
+
+
+def _order(planned: Experiment, number: int) -> Sequence[str]:
+    return trial_order.order(planned.variants, 1, number, 1)
+
+
+def _further(cold: ShortBlock, first: Block, number: int) -> ShortBlock:
+    """Returns a further block of the JVMs that the first has warmed."""
+    return replace(cold, order=_order(cold.planned, number), single=None, warmed=first.warmup)
 
 
 def judged(planned: Experiment, blocks: list[Block]) -> Analysis:

@@ -52,11 +52,11 @@ def modes(platform: str, virtual: str, **more: str) -> Jvms:
     return planted({PLATFORM: {"LAB_PLANTED_MODES": platform}, VIRTUAL: {"LAB_PLANTED_MODES": virtual, **more}})
 
 
-def at_rate(rate: float, window: str) -> dict[str, Any]:
+def at_rate(rate: float, window: str, users: int, gaps: str = "exponential") -> dict[str, Any]:
     """Returns ``load`` and ``windows`` of arrivals at that rate alone."""
     return {
-        "load": {"typical": {"rate": rate, "users": 800}},
-        "windows": {"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "1s", "measure": window},
+        "load": {"typical": {"rate": rate, "users": users, "gaps": gaps}},
+        "windows": {"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "500ms", "measure": window},
     }
 
 
@@ -85,7 +85,8 @@ def test_a_longer_p99_at_equal_throughput_is_worse_at_full_load(lab: Lab, plante
 def test_a_longer_median_beside_a_shorter_tail_is_a_trade_off(lab: Lab, planted_service: dict[str, Any]) -> None:
     """A median of ten times as long is worse and half of the p95 is better at one rate: a trade-off, with both."""
     jvms = modes("40ms:0.9,800ms:0.1", "400ms:1")
-    planned = jvms.experiment(planted_service, requests=[{"path": "/planted/modes"}], **at_rate(100, "8s"))
+    load = at_rate(100, "8s", users=260)
+    planned = jvms.experiment(planted_service, requests=[{"path": "/planted/modes"}], max_response="2s", **load)
     analysis = analysed(lab, jvms, planned, 3)
     median, tail = outcome(analysis, "median"), outcome(analysis, "tail")
     assert (median.judgement, tail.judgement, tail.percentile) == ("worse", "better", "p95"), (median, tail)
@@ -99,10 +100,12 @@ def test_a_longer_median_beside_a_shorter_tail_is_a_trade_off(lab: Lab, planted_
 def test_a_tenth_more_cpu_for_a_request_is_worse(lab: Lab, planted_service: dict[str, Any]) -> None:
     """A computation that is a tenth longer makes ``cpu`` worse by about that, and turns nothing on or off."""
     jvms = planted({PLATFORM: {"LAB_PLANTED_MORE_CPU": "0"}, VIRTUAL: {"LAB_PLANTED_MORE_CPU": "0.1"}})
-    load = at_rate(20, "10s")
+    # Each second has as many requests: the CPU is read once a second.
+    load = at_rate(20, "10s", users=70, gaps="even")
     load["windows"]["warmup_load"] = "4s"
-    request = {"path": "/planted/computation", "query": {"iterations": "80000"}}
-    analysis = analysed(lab, jvms, jvms.experiment(planted_service, requests=[request], **load), 6)
+    requests = [{"path": "/planted/computation", "query": {"iterations": "80000"}}]
+    planned = jvms.experiment(planted_service, requests=requests, max_response="2s", **load)
+    analysis = analysed(lab, jvms, planned, 6)
     cpu = outcome(analysis, "cpu")
     assert cpu.judgement == "worse", cpu
     assert cpu.ratio == pytest.approx(1.1, abs=0.04)
@@ -121,7 +124,7 @@ def test_a_fifth_more_memory_is_worse(lab: Lab, planted_service: dict[str, Any])
     requests = [{"path": "/thread", "query": {"duration": "200ms"}}]
     load = windows(10, dict.fromkeys(properties, 50.0), 3.0, warmup_cycles=0, warmup_load="2s")
     planned = jvms.experiment(planted_service, variants=list(properties), requests=requests, **load)
-    analysis = analysed(lab, jvms, planned, 6)
+    analysis = analysed(lab, jvms, planned, 4)
     memory = outcome(analysis, "memory")
     assert memory.judgement == "worse", memory
     assert memory.value is not None
@@ -140,23 +143,26 @@ def restarted(lab: Lab, jvms: Jvms, planned: Experiment, loser: str) -> None:
     assert decision.advice == ("turn it on" if loser == PLATFORM else "leave it off")
     shown = measured_findings(planned, blocks, found.variants)
     assert [finding.variant for finding in shown if finding.id == "probe-starved"] == [loser]
+    for trial in (trial for block in blocks for trial in block.trials):
+        assert trial.probe is not None
+        assert trial.probe.healthy == trial.probe.sent - trial.probe.unanswered
 
 
 def test_computations_on_the_only_carrier_starve_the_probe(lab: Lab) -> None:
-    """Three computations of 3 s that take turns on the only carrier would have a kubelet restart the variant on virtual
+    """Three computations of 2 s that take turns on the only carrier would have a kubelet restart the variant on virtual
     threads, and no other."""
     jvms = Jvms(settings=ONE_PORT, limits=ONE_CARRIER.limits, properties=ONE_CARRIER.properties)
-    load = windows(3, {PLATFORM: 1.0, VIRTUAL: 1 / 3}, 9.0, **CHEAP)
-    request = {"path": "/compute", "query": {"duration": "3s"}}
+    load = windows(3, {PLATFORM: 1.5, VIRTUAL: 1 / 2}, 6.0, **CHEAP)
+    request = {"path": "/compute", "query": {"duration": "2s"}}
     restarted(lab, jvms, jvms.experiment(None, requests=[request], max_response="30s", **load), VIRTUAL)
 
 
 def test_a_probe_behind_busy_threads_is_starved(lab: Lab) -> None:
-    """Twice as many users as platform threads, each for 5 s, would have a kubelet restart that variant, and no
+    """Twice as many users as platform threads, each for 3 s, would have a kubelet restart that variant, and no
     other."""
     jvms = Jvms(settings={**ONE_PORT, "SERVER_TOMCAT_THREADS_MAX": "43"})
-    load = windows(86, {PLATFORM: 43 / 5, VIRTUAL: 86 / 5}, 8.0, **CHEAP)
-    request = {"path": "/thread", "query": {"duration": "5s"}}
+    load = windows(86, {PLATFORM: 43 / 3, VIRTUAL: 86 / 3}, 6.0, **CHEAP)
+    request = {"path": "/thread", "query": {"duration": "3s"}}
     restarted(lab, jvms, jvms.experiment(None, requests=[request], max_response="30s", **load), PLATFORM)
 
 
@@ -204,8 +210,8 @@ def overloading(lab: Lab, by: float) -> Analysis:
     """Measures 43 platform threads of 200 ms under so many more arrivals than they serve."""
     jvms = Jvms(settings={"SERVER_TOMCAT_THREADS_MAX": "43"})
     request = {"path": "/thread", "query": {"duration": "200ms"}}
-    load = at_rate(round((1 + by) * 43 / 0.2, 1), "15s")
-    return analysed(lab, jvms, jvms.experiment(None, requests=[request], max_response="3s", **load), 2)
+    load = at_rate(round((1 + by) * 43 / 0.2, 1), "15s", users=500)
+    return analysed(lab, jvms, jvms.experiment(None, requests=[request], max_response="1700ms", **load), 2)
 
 
 def test_too_many_arrivals_by_a_tenth_overload_a_variant_and_that_decides(lab: Lab) -> None:

@@ -100,7 +100,7 @@ def test_a_rare_kind_counts_by_its_weight(lab: Lab, turn: int) -> None:
         assert alone is None or alone.seconds == pytest.approx(0.98 * fast + 0.02 * slow, rel=0.2), alone
 
     # The number of the block is the seed: each test has another.
-    lab.judged(ShortBlock(jvms, planned, [VIRTUAL]), judge)
+    lab.judged(ShortBlock(jvms, planned, [VIRTUAL], single="9s"), judge)
 
 
 def test_rows_go_on_across_phases(lab: Lab, planted_service: dict[str, Any], tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Planted cases of what users feel: probes that wait, answers of another shape, a slow kind of request.
 
-The records of a window must say so.
+The records of a window must say so. (Probes that decide: ``test_criteria``.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support import short_lab
 from tests.support.experiments import tiny
 from tests.support.foreign import SHOP, built
 from tests.support.planted import planted_service
-from tests.support.planted_cases import ONE_CARRIER, PLATFORM, VIRTUAL, both
+from tests.support.planted_cases import PLATFORM, VIRTUAL, both
 from tests.support.privileges import needs_root
 from tests.support.short_lab import Jvms, Lab, ShortBlock, windows
 from vtlab.analysis.statistics import paired
@@ -32,8 +32,6 @@ pytestmark = [pytest.mark.timeout(900), needs_root]
 CHEAP = {"warmup_query": {"duration": "50ms"}, "warmup_load": "2s"}
 #: Of an interval that a sample falls outside of once in ten thousand times.
 CONFIDENCE = 0.9999
-#: Puts the liveness on the port of the requests, as a service without a management port has it.
-ONE_PORT = {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ADD_ADDITIONAL_PATHS": "true"}
 OTHER_SHAPE = 0.2
 
 
@@ -72,9 +70,9 @@ def test_a_probe_waits_behind_200_busy_threads_on_one_port(lab: Lab, tmp_path: P
     """On a service with one port 200 busy platform threads keep nearly all probes waiting for over a second, and
     virtual threads none."""
     service = {"jar": str(built(SHOP)), "directory": str(tmp_path)}
-    requests = [{"path": "/wait", "query": {"duration": "5s"}}]
-    # 200 are served, and 200 queue for the 5 s of those before them.
-    lengths = windows(400, {PLATFORM: 200 / 5, VIRTUAL: 400 / 5}, 8.0, **CHEAP)
+    requests = [{"path": "/wait", "query": {"duration": "3s"}}]
+    # 200 are served, and 200 queue for the 3 s of those before them.
+    lengths = windows(400, {PLATFORM: 200 / 3, VIRTUAL: 400 / 3}, 6.0, **CHEAP)
     planned = complete(tiny(service=service, requests=requests, max_response="60s", **lengths))
 
     def judge(trial: Trial) -> None:
@@ -84,22 +82,6 @@ def test_a_probe_waits_behind_200_busy_threads_on_one_port(lab: Lab, tmp_path: P
         assert probe.healthy == 0, "the shop has no actuator: 404 counts"
 
     judged(lab, Jvms(), planned, judge)
-
-
-def test_a_probe_waits_beside_a_computation_on_one_carrier(lab: Lab) -> None:
-    """A computation on the only carrier keeps most probes waiting for over a second, and on a platform thread none."""
-    requests = [{"path": "/compute", "query": {"duration": "3s"}}]
-    jvms = Jvms(settings=ONE_PORT, limits=ONE_CARRIER.limits, properties=ONE_CARRIER.properties)
-    planned = jvms.experiment(None, requests=requests, max_response="20s", **windows(1, both(1 / 3), 8.0, **CHEAP))
-
-    def judge(trial: Trial) -> None:
-        probe = probe_of(trial)
-        slow = probe.over_second / probe.sent
-        # Those of the last second of a computation wait for less than one.
-        assert slow > 0.5 if trial.variant == VIRTUAL else slow < 0.05, probe
-        assert probe.healthy == probe.sent - probe.unanswered
-
-    judged(lab, jvms, planned, judge)
 
 
 def test_answers_of_another_shape_are_a_share_of_the_sample(lab: Lab, planted_service: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from tests.support.foreign import SHOP
 from tests.support.privileges import needs_root
 from vtlab.catalogue import findings
 
-pytestmark = [pytest.mark.timeout(1200), needs_root]
+pytestmark = [pytest.mark.calls, pytest.mark.timeout(1200), needs_root]
 
 VIRTUAL = "virtual"
 FEW_THREADS = ("--env", "SERVER_TOMCAT_THREADS_MAX=7")

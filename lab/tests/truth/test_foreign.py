@@ -15,7 +15,7 @@ from tests.support.foreign import KIOSK, SHOP, Tried
 from tests.support.privileges import needs_root
 from vtlab.runs import store
 
-pytestmark = [pytest.mark.timeout(1200), needs_root]
+pytestmark = [pytest.mark.calls, pytest.mark.timeout(1200), needs_root]
 
 PLATFORM, VIRTUAL = "platform", "virtual"
 #: Of the time of a request that only waits, the share that has a name.

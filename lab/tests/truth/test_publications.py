@@ -19,7 +19,7 @@ from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.runs import store
 from vtlab.runs.reproduce import experiments_by_publication
 
-pytestmark = [pytest.mark.timeout(1200), needs_root]
+pytestmark = [pytest.mark.calls, pytest.mark.timeout(1200), needs_root]
 
 Direction = Literal["first", "faster", "slower", "alike"]
 #: Less than this factor is no difference of kind.

@@ -24,7 +24,7 @@ from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.targets.local.target import LocalOptions, local_target
 
-pytestmark = [pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.calls, pytest.mark.timeout(900), needs_root]
 
 
 def test_jvms_that_outlive_vtlab_are_ended_and_the_run_goes_on(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.contract.test_try import tried
 from tests.support.lab_call import only, vtlab
 from tests.support.privileges import needs_root
 
-pytestmark = [pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.calls, pytest.mark.timeout(900), needs_root]
 
 
 def test_a_call_searches_a_load_measures_and_writes_out_what_it_chose(tmp_path: Path) -> None:

@@ -89,9 +89,9 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     planned = THREADS.experiment(
         None,
         requests=[{"path": "/thread", "query": {"duration": "200ms"}}],
-        load={"typical": {"rate": rate, "users": 800}},
-        max_response="3s",
-        windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "1s", "measure": "25s"},
+        load={"typical": {"rate": rate, "users": 500}},
+        max_response="1700ms",
+        windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "500ms", "measure": "25s"},
     )
     analysis = analysed(lab, THREADS, planned, 2)
     tail = outcome(analysis, "tail")
@@ -106,6 +106,7 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     assert line.startswith("Turn on spring.threads.virtual.enabled: platform is overloaded at 226/s"), line
 
 
+@pytest.mark.calls
 def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: dict[str, Any], tmp_path: Path) -> None:
     """A variant whose requests do not fit into its heap fails, in three blocks of three; the other one's rate is
     given."""
@@ -132,6 +133,7 @@ def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: 
     assert line.startswith(f"Leave spring.threads.virtual.enabled off: {fails}"), line
 
 
+@pytest.mark.calls
 def test_answers_that_take_longer_than_a_cycle_are_measured_at_the_second_attempt(tmp_path: Path) -> None:
     """Arrivals whose answers take twice as long as a warm-up cycle lengthen the cycles, and the second attempt
     counts."""
@@ -161,7 +163,7 @@ def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> No
         None,
         requests=[{"path": "/stress/sleep", "query": {"duration": "200ms"}}],
         load={"full": {"users": 17}},
-        windows={"warmup_cycles": 0, "warmup_load": "3s", "measure": "8s"},
+        windows={"warmup_cycles": 0, "warmup_load": "2s", "measure": "8s"},
         max_errors=0.6,
     )
     strict = planned.model_copy(update={"max_errors": 0.001})

@@ -15,7 +15,7 @@ from vtlab.host import tools
 
 __all__ = ["installed", "wheel"]
 
-pytestmark = [pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.calls, pytest.mark.timeout(900), needs_root]
 
 
 def test_an_installed_vtlab_measures_a_foreign_jar(installed: Installed, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class TestThing:
     def test_two(self) -> None:
         """That | holds for 1.5 s. Not this."""
 
+@pytest.mark.calls
 def test_three() -> None: ...
 '''
 CLUSTER = '''
@@ -74,7 +75,7 @@ def repository(tmp_path: Path) -> Path:
         "app/src/test/java/WholeTests.java": JAVA,
         "app/src/test/java/SliceTests.java": "class SliceTests {\n}\n",
         "k6/tests/block.test.mjs": K6,
-        "k6/tests/backlog.test.mjs": "",
+        "k6/tests/backlog.test.mjs": "test('many users', async () => {});\n",
     }.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
@@ -90,7 +91,8 @@ def test_claims_are_read_from_the_sources_of_every_language(repository: Path) ->
         Claim("Two users' answers.", "k6/tests/block.test.mjs", "contract"),
         Claim("It holds.", "lab/tests/truth/test_a.py::test_one", "truth"),
         Claim("That | holds for 1.5 s.", "lab/tests/truth/test_a.py::TestThing::test_two", "truth-all"),
-        Claim("", "lab/tests/truth/test_a.py::test_three", "truth-all"),
+        Claim("", "lab/tests/truth/test_a.py::test_three", "truth-calls"),
+        Claim("Many users.", "k6/tests/backlog.test.mjs", "truth-calls"),
         Claim("Seven.", "e2e/on_cluster/test_d.py::test_seven", "e2e"),
         Claim("Six.", "e2e/on_cluster/test_d.py::test_six", "e2e-all"),
     ]

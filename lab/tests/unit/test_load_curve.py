@@ -387,6 +387,15 @@ def test_where_they_part_is_said_in_a_line() -> None:
     assert where_variants_part(curve([]), VARIANTS) == "No level was measured."
 
 
+def test_a_difference_is_said_of_the_one_pair_that_had_it() -> None:
+    """Seen: "From a single user upward, virtual serves more", where blocks of one service had 1.248, 1.047, 1.095."""
+    apart = curve(points([1, 2], {"platform": bounded(10, 60), "virtual": bounded(20, 180)}))
+    said = "In the search's one pair of JVMs: from a single user upward, virtual serves more."
+    assert curve_sentences.sentences(apart, VARIANTS)[0] == said
+    same = curve(points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60))))
+    assert curve_sentences.sentences(same, VARIANTS)[0] == "The search saw no clear difference up to 4 users."
+
+
 def compiled(measured: Sequence[Point], cold: Mapping[int, float], of: str = "virtual") -> Curve:
     """Returns a curve of these points; the JIT compiler of a variant took a share of the CPU at some levels."""
     shares = [cold.get(point.users, 0.02) if point.variant == of else 0.0 for point in measured]

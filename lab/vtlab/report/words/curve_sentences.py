@@ -37,11 +37,19 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     # A curve that did not level off has no knee.
     reason = "twice the knee" if curve.ended == "levelled off" else "the end of the search; more users may show more"
     return [
-        where_variants_part(curve, variants),
+        _parted_in_its_pair(curve, variants),
         f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It used one pair of JVMs and one"
         " window per level, so it has no interval.",
         f"vtlab chose {curve.chosen:,} users for the blocks: {reason}.",
     ]
+
+
+def _parted_in_its_pair(curve: Curve, variants: Sequence[str]) -> str:
+    """Says where the variants part; of a difference, that one pair of JVMs had it, for others differ."""
+    parted = where_variants_part(curve, variants)
+    if not any(stretch.better for stretch in curves.stretches(curve, variants)):
+        return parted
+    return f"In the search's one pair of JVMs: {parted[0].lower()}{parted[1:]}"
 
 
 def where_variants_part(curve: Curve, variants: Sequence[str]) -> str:
@@ -98,13 +106,10 @@ def decision_sentence(analysis: Analysis) -> str | None:
     if curve is None:
         return None
     variants = analysis.run.experiment.variants
-    parted = where_variants_part(curve, variants)
-    stretches = curves.stretches(curve, variants)
-    if not any(stretch.better for stretch in stretches):
-        return parted
-    text = f"In the search's one pair of JVMs: {parted[0].lower()}{parted[1:]}"
+    text = _parted_in_its_pair(curve, variants)
     shown = _more_by_blocks(analysis)
-    if shown is None or stretches[-1].better in (None, shown):
+    last = next(reversed(curves.stretches(curve, variants)), None)
+    if shown is None or last is None or last.better in (None, shown):
         return text
     return f"{text} The blocks do not show that at {_users(curve.chosen)}."
 

@@ -32,8 +32,7 @@ class PlantedTests {
 		app = LabApp.start(Variant.VIRTUAL,
 				MariaDb.shared()
 					.arguments("--spring.datasource.hikari.maximum-pool-size=2", "--lab.planted.connection=on",
-							"--lab.planted.lock=on", "--lab.planted.live-share=" + LIVE_SHARE,
-							"--lab.planted.shape=0.5"));
+							"--lab.planted.live-share=" + LIVE_SHARE, "--lab.planted.shape=0.5"));
 	}
 
 	@AfterAll
@@ -68,11 +67,6 @@ class PlantedTests {
 		assertThat(alone).isGreaterThanOrEqualTo(Duration.ofMillis(100));
 		// The first may find none of the others yet.
 		assertThat(together(6, "/planted/connection/wait?duration=100ms")).isGreaterThan(Duration.ofMillis(600));
-	}
-
-	@Test
-	void servesOneAtATimeBehindALock() {
-		assertThat(together(3, "/planted/lock?duration=100ms")).isGreaterThanOrEqualTo(Duration.ofMillis(300));
 	}
 
 	@Test
