@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -161,6 +163,9 @@ def test_a_release_says_whose_chart_it_is(tmp_path: Path, default: Rendered, ren
     assert chart["home"] == "https://git.example/owner/lab"
     assert chart["sources"] == [chart["home"]]
     assert chart["maintainers"] == [{"name": "owner", "url": "https://git.example/owner"}]
+    of_version = f"{chart['home']}/raw/v{VERSIONS['LAB_VERSION']}/"
+    icon = REPOSITORY / chart["icon"].removeprefix(of_version)
+    assert ElementTree.parse(icon).getroot().tag.endswith("svg")
     assert render(chart=package).objects == default.objects
 
 
