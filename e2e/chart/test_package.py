@@ -75,6 +75,22 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
         assert ("kubectl -n elsewhere get configmap mine-verdict" in text) == of_runner
 
 
+def test_a_block_by_hand_is_the_same_in_notes_and_page(notes: Callable[..., str]) -> None:
+    page = (REPOSITORY / "docs/how-to/kubernetes.md").read_text(encoding="utf-8")
+    (block,) = (block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "create job" in block)
+    lines = [line.partition(" #")[0].rstrip() for line in block.splitlines() if "monitoring" not in line]
+    assert len(lines) == 4
+    text = notes()
+    for line in lines:
+        assert line.replace("-n lab", "-n elsewhere").replace("cronjob/lab-", "cronjob/mine-") in text
+
+
+def test_notes_say_which_prometheus_a_run_of_copies_has_without_monitoring(notes: Callable[..., str]) -> None:
+    text = notes("-f", CHART / "ci/runner-own-service-values.yaml", "--set", "monitoring.enabled=false")
+    assert "Monitoring is off: the run has a Prometheus of its own." in text
+    assert "needs both" not in text
+
+
 def test_notes_name_the_experiments_for_blocks_by_hand(notes: Callable[..., str]) -> None:
     assert "Experiments: blocking, blocking-100ms, blocking-5s, blocking-open, cpu, mixed\n" in notes()
     text = notes("--set-json", 'experiments=["cpu","mixed"]')
