@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -71,6 +73,22 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
         assert (f".venv/bin/vtlab run blocking {WHERE}" in text) != of_runner
         assert ("kubectl -n elsewhere logs -f job/mine-runner-1-" in text) == of_runner
         assert ("kubectl -n elsewhere get configmap mine-verdict" in text) == of_runner
+
+
+def test_a_block_by_hand_is_the_same_in_notes_and_page(notes: Callable[..., str]) -> None:
+    page = (REPOSITORY / "docs/how-to/kubernetes.md").read_text(encoding="utf-8")
+    (block,) = (block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "create job" in block)
+    lines = [line.partition(" #")[0].rstrip() for line in block.splitlines() if "monitoring" not in line]
+    assert len(lines) == 4
+    text = notes()
+    for line in lines:
+        assert line.replace("-n lab", "-n elsewhere").replace("cronjob/lab-", "cronjob/mine-") in text
+
+
+def test_notes_say_which_prometheus_a_run_of_copies_has_without_monitoring(notes: Callable[..., str]) -> None:
+    text = notes("-f", CHART / "ci/runner-own-service-values.yaml", "--set", "monitoring.enabled=false")
+    assert "Monitoring is off: the run has a Prometheus of its own." in text
+    assert "needs both" not in text
 
 
 def test_notes_name_the_experiments_for_blocks_by_hand(notes: Callable[..., str]) -> None:
@@ -161,6 +179,9 @@ def test_a_release_says_whose_chart_it_is(tmp_path: Path, default: Rendered, ren
     assert chart["home"] == "https://git.example/owner/lab"
     assert chart["sources"] == [chart["home"]]
     assert chart["maintainers"] == [{"name": "owner", "url": "https://git.example/owner"}]
+    of_version = f"{chart['home']}/raw/v{VERSIONS['LAB_VERSION']}/"
+    icon = REPOSITORY / chart["icon"].removeprefix(of_version)
+    assert ElementTree.parse(icon).getroot().tag.endswith("svg")
     assert render(chart=package).objects == default.objects
 
 

@@ -99,7 +99,11 @@ def test_the_cluster_may_choose_the_user_ids(render: Render) -> None:
 
 def test_no_autoscaler_moves_a_pod_and_no_mesh_adds_a_proxy(render: Render, any_values: Path) -> None:
     for pod in render("-f", any_values).pods().values():
-        assert pod["metadata"]["labels"]["sidecar.istio.io/inject"] == "false"
+        # With sidecars, and without (ambient).
+        assert pod["metadata"]["labels"].items() >= {
+            ("sidecar.istio.io/inject", "false"),
+            ("istio.io/dataplane-mode", "none"),
+        }
         assert pod["metadata"]["annotations"].items() >= {
             ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
             ("karpenter.sh/do-not-disrupt", "true"),

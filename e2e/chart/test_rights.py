@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from e2e.chart.rendering import CHART, Json, Rendered
 from vtlab.targets.kubernetes.api.rights import (
@@ -12,6 +12,7 @@ from vtlab.targets.kubernetes.api.rights import (
     POLICY_RIGHTS,
     RESIZE,
     RIGHTS,
+    Right,
 )
 
 Render = Callable[..., Rendered]
@@ -114,13 +115,22 @@ def test_the_runner_may_measure_copies_of_an_own_service(render: Render) -> None
     """What copies need beyond a run of the release is for the runner alone, and only where it measures some."""
     rendered = render("-f", CHART / "ci/runner-own-service-values.yaml")
     # It names the Prometheus of the chart's values, which it asks by its Service.
-    needed = {f"{right.verb} {right.resource}" for right in (*COPY_RIGHTS, *MONITOR_RIGHTS, *POLICY_RIGHTS)}
-    assert granted(rendered.one("Role", "lab-runner")) | granted(rendered.one("Role", "lab-copies")) >= needed
-    assert granted(rendered.one("Role", "lab-copies")) <= needed
+    check_granted(rendered, (*COPY_RIGHTS, *MONITOR_RIGHTS, *POLICY_RIGHTS))
     assert rendered.one("RoleBinding", "lab-copies")["subjects"] == [
         {"kind": "ServiceAccount", "name": "lab-runner", "namespace": "lab"}
     ]
     assert "lab-copies" not in render("-f", CHART / "ci/runner-values.yaml").names("Role")
+    # The Prometheus of the run is asked by a forwarded port.
+    own = render("-f", CHART / "ci/runner-own-service-values.yaml", "--set", "monitoring.enabled=false")
+    check_granted(own, (*COPY_RIGHTS, *FORWARD_RIGHTS, *POLICY_RIGHTS))
+
+
+def check_granted(rendered: Rendered, rights: Sequence[Right]) -> None:
+    """Asserts that the runner has these rights for copies, and no more but those of a run of the release."""
+    needed = {f"{right.verb} {right.resource}" for right in rights}
+    of_copies = granted(rendered.one("Role", "lab-copies"))
+    assert granted(rendered.one("Role", "lab-runner")) | of_copies >= needed
+    assert of_copies <= needed
 
 
 def test_the_runner_and_others_are_bound_alike(render: Render) -> None:

@@ -122,8 +122,22 @@ def test_it_is_an_image_of_this_version(render: Render) -> None:
     assert entry == ["vtlab"]
 
 
-def test_it_needs_monitoring(refusal: Callable[..., str]) -> None:
-    assert "runner.enabled needs monitoring.enabled" in refusal(*VALUES, "--set", "monitoring.enabled=false")
+WITHOUT_MONITORING = ("--set", "monitoring.enabled=false")
+
+
+def test_to_measure_the_release_it_needs_monitoring(refusal: Callable[..., str]) -> None:
+    assert "runner.enabled needs monitoring.enabled" in refusal(*VALUES, *WITHOUT_MONITORING)
+
+
+def test_without_monitoring_copies_have_a_prometheus_of_the_run(render: Render) -> None:
+    """No word names another, and no right is for an operator's objects."""
+    rendered = render(*OWN_SERVICE, *WITHOUT_MONITORING)
+    name, *arguments = words(rendered)
+    run = typer.main.get_command(cli.app).commands[name]  # type: ignore[attr-defined]
+    given = run.make_context(name, list(arguments)).params
+    assert (given["prometheus_url"], given["monitor_labels"]) == ("", "")
+    assert given["agent_image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
+    assert [item for item in rendered.objects if item["apiVersion"].startswith("monitoring.coreos.com")] == []
 
 
 @pytest.mark.parametrize(

@@ -387,7 +387,8 @@ def test_the_runs_own_prometheus_that_is_killed_costs_a_block(tmp_path: Path) ->
 @pytest.mark.cluster_all
 def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
     """`helm install` with an experiment of the namespace's own Deployment makes a Job that measures copies of it. It
-    needs no right but those of the chart. Its verdict is in the ConfigMap, and nothing of the copies is left."""
+    needs no right but those of the chart. Its verdict is in the ConfigMap, and nothing of the copies is left. Without
+    monitoring it brings a Prometheus, which it reaches by those rights."""
     path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
     document = json.loads(path.read_text(encoding="utf-8"))
     none = {"variants": dict.fromkeys(("platform", "virtual")), "experiments": []}
@@ -403,7 +404,9 @@ def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
     assert held["variants"].keys() == {"platform", "virtual"}
     lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
     # Uninstalled while it measures, it has no rights any more.
-    lab.install(*given, command="upgrade")
-    lab.until("the second Job has made copies", left)
+    lab.install(*given, "--set", "monitoring.enabled=false", command="upgrade")
+    # By then that Prometheus has told it that it scrapes the copies.
+    lab.until("the second Job has copies under load", lambda: made("k6"), within=600)
+    assert len(made("prometheus")) == 1
     lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
     lab.until("the cluster has deleted the copies of a runner that is gone", lambda: left() == [], within=240)

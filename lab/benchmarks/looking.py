@@ -252,10 +252,11 @@ def measure_block(plan: Plan, target: LocalTarget, number: int, progress: Progre
     block = Block(block=number, attempt=1, order=list(experiment.variants))
     state = BlockState(experiment, SEED, progress, f"block {number}", block)
     started = target.start(experiment, number, 1)
+    block.failures = list(started.failures)
+    refuse_failed(block)
     state.variants = [instance.variant for instance in started.instances]
     WarmUp(state, time.sleep).run(started, (), may_end=False)
-    if missing := set(experiment.variants) - set(state.variants):
-        raise SystemExit(f"block {number}: {', '.join(sorted(missing))} failed: {block.failures}")
+    refuse_failed(block)
     values: substitute.Values = {
         "datasource": "prometheus",
         "namespace": substitute.ALL,
@@ -271,6 +272,13 @@ def measure_block(plan: Plan, target: LocalTarget, number: int, progress: Progre
         state.step(condition)
         samples += measure_condition(reader, Turn(condition, place, started, target), pacing)
     return samples
+
+
+def refuse_failed(block: Block) -> None:
+    """Ends the call where a variant of the block has failed."""
+    reasons = [f"{failure.variant} failed, {failure.moment}: {failure.reason}" for failure in block.failures]
+    if reasons:
+        raise SystemExit(f"block {block.block}: {'; '.join(reasons)}")
 
 
 @dataclass(frozen=True)

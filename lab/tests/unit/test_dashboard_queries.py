@@ -152,25 +152,35 @@ def test_probes_that_wait_together_are_seen_when_the_last_answer_comes(tmp_path:
 
 
 def test_the_ratio_of_a_block_by_hand_is_beside_its_first_trial(tmp_path: Path) -> None:
-    """A run with a verdict has none here: its ratio has an interval."""
-    labels = 'testid="20261121T212016Z-blocking",namespace="lab",block="1",phase="measure"'
-    trials = [("virtual", 100, "1"), ("platform", 25, "2")]
-    series = [
-        {"series": f'{name}{{{labels},variant="{variant}",trial="{trial}"}}', "values": str(value)}
-        for variant, rate, trial in trials
-        for name, value in (
-            ("k6_trial_window_start", 1000),
-            ("k6_trial_window_end", 5000),
-            ("k6_trial_throughput", rate),
-        )
-    ]
+    """A run with a verdict has none here, as its ratio has an interval; nor has one of several blocks, whose first
+    trials are of each variant in turn."""
+    run = 'testid="20261121T212016Z-blocking",namespace="lab"'
+
+    def trials(block: int, *variants: str) -> list[dict[str, str]]:
+        rates = {"virtual": 100, "platform": 25}
+        return [
+            {
+                "series": f'{name}{{{run},block="{block}",phase="measure",variant="{variant}",trial="{trial}"}}',
+                "values": str(value),
+            }
+            for trial, variant in enumerate(variants, 1)
+            for name, value in (
+                ("k6_trial_window_start", 1000),
+                ("k6_trial_window_end", 5000),
+                ("k6_trial_throughput", rates[variant]),
+            )
+        ]
+
     throughput = metrics.metric("throughput", "run", **queries_of_runs._VALUES)
-    ratio = queries_of_runs.ratio_by_hand().replace(throughput, f"k6_trial_throughput{{{queries_of_runs.SERVER}}}")
+    of_block = f"max by (namespace, variant) (k6_trial_throughput{{{queries_of_runs.SERVER}}})"
+    ratio = queries_of_runs.ratio_by_hand().replace(throughput, of_block)
     promql = substitute.filled(ratio, VALUES, {"__range": "300s", "__rate_interval": "4s"})
     of_lab = 'namespace="lab", variant'
-    assert_queries(tmp_path, series, {promql: {f'{{{of_lab}="virtual"}}': 1.0, f'{{{of_lab}="platform"}}': 0.25}})
-    verdict = {"series": f"vtlab_verdict_blocks{{{labels.partition(',block')[0]}}}", "values": "2"}
-    assert_queries(tmp_path, [*series, verdict], {promql: {}})
+    first = trials(1, "virtual", "platform")
+    assert_queries(tmp_path, first, {promql: {f'{{{of_lab}="virtual"}}': 1.0, f'{{{of_lab}="platform"}}': 0.25}})
+    assert_queries(tmp_path, [*first, *trials(2, "platform", "virtual")], {promql: {}})
+    verdict = {"series": f"vtlab_verdict_blocks{{{run}}}", "values": "2"}
+    assert_queries(tmp_path, [*first, verdict], {promql: {}})
 
 
 def assert_queries(

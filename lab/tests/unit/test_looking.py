@@ -16,6 +16,7 @@ from benchmarks.looking import ALONE, LOOKED_AT, Reader, Refresh, Sample
 from tests.support import recorded
 from tests.support.dashboards import VALUES, panels
 from tests.support.serving import serving
+from vtlab.model.records import Block, Failure
 
 NOW = 1_764_000_000.0
 
@@ -153,6 +154,13 @@ def test_a_trial_counts_the_refreshes_in_its_window() -> None:
             looking.sample(recorded.copied(trial, wrong), LOOKED_AT, 0.5, refreshes)
     with pytest.raises(SystemExit, match="virtual: no refresh was under way"):
         looking.sample(trial, LOOKED_AT, 0.5, refreshes[:1])
+
+
+def test_a_variant_that_fails_ends_the_call_with_its_reason() -> None:
+    failure = Failure(variant="virtual", reason="it ended with exit code 1", moment="while it started")
+    with pytest.raises(SystemExit, match="block 2: virtual failed, while it started: it ended with exit code 1"):
+        looking.refuse_failed(Block(block=2, attempt=1, order=["platform", "virtual"], failures=[failure]))
+    looking.refuse_failed(Block(block=2, attempt=1, order=["platform", "virtual"]))
 
 
 def test_the_interval_is_that_of_the_dashboards_and_open_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,12 +57,15 @@ def by_variant_or_plain(name: Name, plain: str) -> str:
 
 
 def ratio_by_hand() -> str:
-    """Queries the throughput of each variant beside that of the first trial, where there is no verdict."""
+    """Queries the throughput of each variant beside that of the first trial, in a run of one block without a verdict:
+    the next block begins with another variant."""
     throughput = f"{_BY_VARIANT} ({metric('throughput', 'run')})"
     first_trial = f'last_over_time(k6_trial_window_start{{{_VALUES["client"]},phase="measure",trial="1"}}[$__range])'
     first = f"max by (namespace) ({throughput} and on (namespace, variant) {first_trial})"
     ratio = f"{throughput} / on (namespace) group_left () {first}"
-    return f"({ratio}) unless on (namespace) {published('vtlab_verdict_blocks', NAMESPACE)}"
+    one_block = f"max by (namespace) ({metric('blocks_so_far', 'run')}) == 1"
+    verdict = published("vtlab_verdict_blocks", NAMESPACE)
+    return f"(({ratio}) and on (namespace) ({one_block})) unless on (namespace) {verdict}"
 
 
 def latency_mean() -> str:
