@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,3 +104,10 @@ def test_the_page_for_contributors_shows_the_same_floors() -> None:
 if __name__ == "__main__":
     for number, packages in enumerate(FLOORS, 1):
         print(f"{number:2}  {', '.join(packages)}")
+
+
+def test_the_command_line_starts_without_what_takes_long_to_load() -> None:
+    """A first call has no bytecode of any module yet: ``scipy.stats`` alone would take seconds of it."""
+    loaded = "import sys, vtlab.commands.app; print('scipy.special' in sys.modules, 'scipy.stats' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]

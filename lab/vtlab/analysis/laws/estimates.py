@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from vtlab.analysis.laws.phases import Measured, Phases
 from vtlab.analysis.statistics.moderated import Prior, interval
@@ -84,7 +84,7 @@ def _within(by_block: Sequence[list[Trial]], value: Callable[[Sequence[Trial]], 
 
 def quantile(degrees: int) -> float:
     """Computes the two-sided quantile of Student's t."""
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
+    return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
@@ -99,9 +99,9 @@ def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
     rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
     if len(points) < LEAST_POINTS or rates.max() <= rates.min():
         return None
-    fitted = stats.linregress(rates, cores)
-    half = quantile(len(points) - 2) * float(fitted.stderr)
-    seconds = float(fitted.slope)
+    fitted, covariance = np.polyfit(rates, cores, 1, cov=True)
+    seconds = float(fitted[0])
+    half = quantile(len(points) - 2) * math.sqrt(covariance[0][0])
     if seconds <= 0 or half > NARROW * seconds:
         return None
     return Demand(seconds, (1 - NARROW) * seconds, (1 + NARROW) * seconds)
