@@ -253,10 +253,10 @@ def measure_block(plan: Plan, target: LocalTarget, number: int, progress: Progre
     state = BlockState(experiment, SEED, progress, f"block {number}", block)
     started = target.start(experiment, number, 1)
     block.failures = list(started.failures)
-    refuse_failed(block)
     state.variants = [instance.variant for instance in started.instances]
+    refuse_missing(block, state.variants)
     WarmUp(state, time.sleep).run(started, (), may_end=False)
-    refuse_failed(block)
+    refuse_missing(block, state.variants)
     values: substitute.Values = {
         "datasource": "prometheus",
         "namespace": substitute.ALL,
@@ -274,9 +274,10 @@ def measure_block(plan: Plan, target: LocalTarget, number: int, progress: Progre
     return samples
 
 
-def refuse_failed(block: Block) -> None:
-    """Ends the call where a variant of the block has failed."""
-    reasons = [f"{failure.variant} failed, {failure.moment}: {failure.reason}" for failure in block.failures]
+def refuse_missing(block: Block, present: Sequence[str]) -> None:
+    """Ends the call where a variant of the block has failed, or left the warm-up."""
+    failed = {failure.variant: f"failed, {failure.moment}: {failure.reason}" for failure in block.failures}
+    reasons = [f"{name} {failed.get(name, 'reached no steady state')}" for name in block.order if name not in present]
     if reasons:
         raise SystemExit(f"block {block.block}: {'; '.join(reasons)}")
 
