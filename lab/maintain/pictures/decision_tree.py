@@ -12,7 +12,7 @@ from maintain.pictures.page import document
 from vtlab.report.charts.svg import element, text
 
 PICTURE = "docs/images/decision-tree.svg"
-_WIDTH, _LEFT, _QUESTION, _ANSWER, _RIGHT = 860.0, 16.0, 340.0, 456.0, 844.0
+_WIDTH, _LEFT, _QUESTION, _ANSWER, _RIGHT = 860.0, 16.0, 374.0, 484.0, 844.0
 _TOP, _HEIGHT, _STEP = 16.0, 58.0, 92.0
 _STYLE = """.box{fill:var(--wash);stroke:var(--soft)}.answer{fill:var(--wash);stroke:var(--tone);stroke-width:1.6}
 .way{fill:none;stroke:var(--soft);stroke-width:1.6;marker-end:url(#tip)}.tip{fill:var(--soft)}.strong{font-weight:600}"""
@@ -127,7 +127,7 @@ def _questions(runs: Sequence[Measured]) -> tuple[_Question, ...]:
             "throttled periods, queued virtual threads",
             "yes",
             "open",
-            ("Nothing to gain, or a loss", f"one carrier, measured: {_capacity(runs, 'wait-and-compute')} throughput"),
+            ("Nothing to gain, or a loss", f"measured on one carrier: {_capacity(runs, 'wait-and-compute')}"),
         ),
         _Question(
             "Can what is behind take all requests at once?",

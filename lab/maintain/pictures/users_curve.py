@@ -1,11 +1,10 @@
-"""Throughput over users: the search of the recorded call, one window a level."""
+"""Throughput over users: the searches of recorded calls, one window a level."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from maintain.pictures.page import document
-from maintain.pictures.recording import RESULTS
 from vtlab.model.curve import Curve, Point
 from vtlab.report.charts import scales
 from vtlab.report.charts.axes import horizontal_grid
@@ -15,15 +14,15 @@ from vtlab.report.words import curve_sentences, figures
 from vtlab.runs import store
 
 PICTURE = "docs/images/throughput-over-users.svg"
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760.0, 372.0, 64.0, 640.0, 50.0, 312.0
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760.0, 386.0, 64.0, 640.0, 50.0, 312.0
 
 
-def picture(repository: Path) -> str:
+def picture(results: Path) -> str:
     """Draws the curve of both variants."""
-    run = store.read(repository / RESULTS)
+    run = store.read(results)
     curve = run.manifest.curve
     if curve is None:
-        raise ValueError(f"{RESULTS} has no search")
+        raise ValueError(f"{results} has no search")
     variants = list(run.experiment.variants)
     title = f"Throughput over users: {run.experiment.name}"
     levels = [point.users for point in curve.points]
@@ -44,8 +43,9 @@ def picture(repository: Path) -> str:
         parts += [mark(slot, at, 4.5, "solid", _tip(point)) for point, at in points]
         parts.append(text(_RIGHT + 4, _TOP + 20 + 24 * slot, variant, class_="label"))
         parts.append(mark(slot, (_RIGHT + 84, _TOP + 16 + 24 * slot), 4.5, "solid", ""))
-    description = " ".join(curve_sentences.sentences(curve, variants))
-    return document((_WIDTH, _HEIGHT), title, description, *parts)
+    sentences = curve_sentences.sentences(curve, variants)
+    parts.append(text(8, _BOTTOM + 64, sentences[0]))
+    return document((_WIDTH, _HEIGHT), title, " ".join(sentences), *parts)
 
 
 def _served(curve: Curve, variant: str) -> list[Point]:

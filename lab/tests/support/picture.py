@@ -111,6 +111,7 @@ PICTURES = (
     Picture("report.png", "light"),
     Picture("report-dark.png", "dark"),
     Picture("report-numbered.png", "light", is_numbered=True),
+    Picture("report-numbered-dark.png", "dark", is_numbered=True),
 )
 #: Parts of the card that have a number, in its order.
 NUMBERED = (

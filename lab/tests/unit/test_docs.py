@@ -213,6 +213,34 @@ def test_a_list_has_an_empty_line_before_it(page: Path) -> None:
     assert glued == []
 
 
+def pictures(page: Path) -> dict[Path, str]:
+    """The pictures that the page shows, with their alt texts; that of another theme has the text of the first."""
+    text = prose(page)
+    found = {target: words for words, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", text)}
+    for both in re.findall(r"<picture>.*?</picture>", text, re.S):
+        words = "".join(re.findall(r'alt="([^"]*)"', both))
+        found |= dict.fromkeys(re.findall(r'src(?:set)?="([^"]*)"', both), words)
+    return {(page.parent / target).resolve(): words for target, words in found.items()}
+
+
+def test_each_picture_is_shown_with_its_words() -> None:
+    shown: dict[Path, str] = {}
+    for page in PAGES:
+        shown |= pictures(page)
+    assert set(shown) == {file for file in (DOCS / "images").iterdir() if file.is_file()}
+    assert [path.name for path, words in shown.items() if len(words) <= 20] == []
+
+
+def test_each_picture_has_both_themes() -> None:
+    images = DOCS / "images"
+    drawn = [
+        file for file in images.glob("*.svg") if "prefers-color-scheme:dark" not in file.read_text(encoding="utf-8")
+    ]
+    photographed = [file for file in images.glob("*.png") if not re.search(r"-dark$", file.stem)]
+    assert drawn == []
+    assert [file.name for file in photographed if not file.with_stem(f"{file.stem}-dark").is_file()] == []
+
+
 @pytest.mark.usefixtures("shipped_priors")
 def test_the_pictures_show_what_a_report_says_today(tmp_path: Path) -> None:
     """Where they do not: ``make picture``."""

@@ -15,6 +15,7 @@ from maintain import generate, measured_page
 from maintain.measured_page import Compared, Measured
 from maintain.pictures import block_timeline, forest_plot, lockstep, recording, throttling, users_curve
 from tests.support.versions import REPOSITORY
+from vtlab.report.words import curve_sentences
 from vtlab.runs import store
 
 DRAWN = [row.path for row in generate.TABLE if row.path.startswith("docs/images/")]
@@ -39,19 +40,6 @@ def test_a_picture_has_words_and_both_themes(path: str) -> None:
     assert title.text
     assert description is not None or path == "docs/images/few-blocks.svg"
     assert "prefers-color-scheme:dark" in text
-
-
-@pytest.mark.parametrize("path", DRAWN)
-def test_a_page_shows_each_picture_with_its_words(path: str) -> None:
-    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
-    shown = [
-        words
-        for page in pages
-        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
-        if (page.parent / target).resolve() == REPOSITORY / path
-    ]
-    assert shown
-    assert all(len(words) > 20 for words in shown)
 
 
 def test_lines_of_a_recording_come_when_the_call_printed_them() -> None:
@@ -195,11 +183,12 @@ def test_a_comparison_without_an_interval_is_not_drawn() -> None:
     assert "shop" not in forest_plot.throughput([run_with("1.20×", "–", "? no")])
 
 
-def test_the_curve_has_every_level_of_the_search() -> None:
-    text = users_curve.picture(REPOSITORY)
+def test_the_curve_has_every_level_of_the_search_and_says_where_the_variants_part() -> None:
+    text = users_curve.picture(REPOSITORY / recording.RESULTS)
     run = store.read(REPOSITORY / recording.RESULTS)
     assert run.manifest.curve is not None
     assert all(f">{users:,}</text>" in text for users in run.manifest.curve.users)
+    assert f">{curve_sentences.where_variants_part(run.manifest.curve, list(run.experiment.variants))}</text>" in text
 
 
 def test_the_timeline_has_every_second_of_a_block_but_the_pauses_between() -> None:
