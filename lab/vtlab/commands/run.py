@@ -148,22 +148,15 @@ def run(
         raise BadInput(f"--max-rejected {max_rejected}: must be 0 or more", "0 gives up at the first rejected block")
     diagnosis = options.thread_dumps(dumps, cluster)
     planned = planned_runs.runs(loaded, options.cpu_limits(cpu or []))
+    asked = Copying(
+        prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image, not no_fixed_user_ids
+    )
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time, blocks),
         cluster=cluster,
-        copying=options.copying(
-            Copying(
-                prometheus_url,
-                agent_image,
-                k6_image,
-                monitor_labels,
-                k6_node_selector,
-                prometheus_image,
-                not no_fixed_user_ids,
-            )
-        ),
+        copying=options.copying(asked),
         asserts=demand or [],
         slo=options.slo(slo),
         prometheus_port=prometheus_port,

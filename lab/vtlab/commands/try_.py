@@ -181,19 +181,12 @@ def try_(
         options.database_option(database),
         options.variant_option(more),
     ]
+    asked = Copying(
+        prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image, not no_fixed_user_ids
+    )
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
-        copying=options.copying(
-            Copying(
-                prometheus_url,
-                agent_image,
-                k6_image,
-                monitor_labels,
-                k6_node_selector,
-                prometheus_image,
-                not no_fixed_user_ids,
-            )
-        ),
+        copying=options.copying(asked),
         asserts=demand or [],
         slo=options.slo(slo),
         diagnosis="always",
