@@ -334,7 +334,7 @@ def test_a_variant_that_is_not_warm_needs_more_warm_up() -> None:
     base = failing(f"{NO_STEADY_STATE} after 12 warm-up cycles")
     lines = verdict_lines(concluded(decision=decided(advice="leave it off", loser="virtual", fault="fails"), base=base))
     assert "virtual reaches no steady state under this load in 6 of 6 blocks" in lines.verdict
-    assert lines.next == "More warm-up cycles may help: raise windows.max_cycles"
+    assert lines.next == "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
 def test_after_turning_it_on_other_meters_count() -> None:

@@ -18,7 +18,7 @@ from vtlab.report.words.why import measured_finding
 
 #: Blocks that a longer run has time for.
 _MORE_BLOCKS = 4
-_WARMER = "More warm-up cycles may help: raise windows.max_cycles"
+_WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
 def sentence(analysis: Analysis) -> str | None:
@@ -65,7 +65,8 @@ def _towards_a_decision(pair: Pair) -> str:
     analysis = pair.analysis
     results = [analysis.verdict.variants[name] for name in (pair.decision.over, pair.decision.of)]
     if any(is_cold(result.failures) for result in results):
-        return _WARMER
+        end = analysis.verdict.end
+        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
     if analysis.verdict.n > 1 and all(result.failed_blocks for result in results):
         return "Measure fewer users, or give the variants more memory"
     if any(result.failed_blocks for result in results):
