@@ -48,7 +48,7 @@ def test_a_variant_that_fails_is_the_verdict_of_page_and_markdown() -> None:
 def test_outcomes_under_several_cpu_limits_stand_side_by_side() -> None:
     text = html.render([RUN, other_limit(RUN)])
     assert "<h3>Capacity of virtual beside platform</h3>" in text
-    assert "▲ better ≥ 2.00× (2.00–2.01)" in text
+    assert "▲\u00a0better ≥ 2.00× (2.00–2.01)" in text
 
 
 def other_limit(analysis: Analysis) -> Analysis:

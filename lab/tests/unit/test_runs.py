@@ -15,13 +15,14 @@ from vtlab.analysis import verdict
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
-from vtlab.measuring.progress import Progress, minutes
+from vtlab.measuring.progress import Progress
 from vtlab.model import objective, units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
 from vtlab.model.run import Run
 from vtlab.planning import light_load, planned_runs, typical_load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
+from vtlab.report.words import hints
 from vtlab.runs import measure, store
 from vtlab.runs.create import create_runs
 from vtlab.runs.measure import measure_and_report
@@ -212,7 +213,7 @@ def test_the_time_of_a_run_has_what_its_first_block_has_beside(
     # A block takes a minute, by the invented k6.
     seconds = 3 * (60 + typical_load.expected_seconds(planned, None))
     seconds += light_load.extra_phase_seconds(planned, True, True)
-    assert f"3 blocks to measure, {amount} {minutes(seconds)}, until" in text.getvalue()
+    assert f"3 blocks to measure, {amount} {hints.time_in_words(seconds)}, until" in text.getvalue()
     assert seconds > 3 * 60 + light_load.SEQUENTIAL_SECONDS + units.seconds(planned.windows.measure)
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from vtlab.measuring.schedule import RunTime, Schedule, TimeLeft
 from vtlab.model.records import Block, Failure
-from vtlab.report.words import figures
+from vtlab.report.words import figures, hints
 
 #: Columns of a terminal from which on the line names what the ratio is of, and from which on it has a bar; and the most
 #: that it takes.
@@ -192,12 +192,6 @@ def in_short(left: TimeLeft | None) -> str:
     return f"{_SIGNS[left.meaning]} {length} left"
 
 
-def minutes(seconds: float) -> str:
-    """Writes a length of time in whole minutes."""
-    whole = max(1, round(seconds / 60))
-    return f"{whole} minute" + ("" if whole == 1 else "s")
-
-
 def _plan(schedule: Schedule) -> str:
     """Says how many blocks there are to measure, and how long that takes."""
     blocks = f"{schedule.blocks} block" + ("" if schedule.blocks == 1 else "s")
@@ -206,7 +200,7 @@ def _plan(schedule: Schedule) -> str:
         return f"{blocks} to measure"
     if left.meaning == "at most":
         return f"measuring blocks until {time_of_day(left.seconds)} at the latest"
-    return f"{blocks} to measure, {left.meaning} {minutes(left.seconds)}, until {time_of_day(left.seconds)}"
+    return f"{blocks} to measure, {left.meaning} {hints.time_in_words(left.seconds)}, until {time_of_day(left.seconds)}"
 
 
 def _end(left: TimeLeft | None) -> str:

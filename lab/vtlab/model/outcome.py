@@ -88,13 +88,18 @@ class Outcome(_Conclusion):
     blocks_needed: int | None = None
 
     @property
+    def is_settled(self) -> bool:
+        """Tells whether it is better, the same or worse."""
+        return self.judgement in ("better", "same", "worse")
+
+    @property
     def is_one_sided(self) -> bool:
         """The true ratio may be further from 1. What is the same at this load may differ to either side."""
         return self.is_lower_bound and self.judgement != "same"
 
 
 class Decision(_Conclusion):
-    """Decision for one pair of variants, by the first rule that holds (``vtlab.analysis.decision``)."""
+    """Decision for one pair of variants, by the first rule that holds (``vtlab.analysis.criteria.decisions``)."""
 
     of: str
     over: str

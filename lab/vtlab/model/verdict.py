@@ -64,6 +64,11 @@ class Bottleneck(_Conclusion):
     place: str | None = None
 
     @property
+    def resources(self) -> list[str]:
+        """All resources that limit the variant, the first one first."""
+        return [self.resource, *self.together]
+
+    @property
     def is_load_alone(self) -> bool:
         """Only the load limits the variant."""
         return self.resource == "load" and not self.together

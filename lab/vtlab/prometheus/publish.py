@@ -149,7 +149,7 @@ def bottleneck(limit: Bottleneck) -> str:
     and load``, ``Database, inside database connections``."""
     if limit.is_load_alone:
         return KEEPS_UP
-    names = " and ".join(_short(name) for name in [limit.resource, *limit.together])
+    names = " and ".join(_short(name) for name in limit.resources)
     if limit.resource in resources.WORDS:
         names = names[0].upper() + names[1:]
     return f"{names}, inside {_short(limit.inside.pool)}" if limit.inside else names

@@ -26,7 +26,6 @@ from vtlab.model.outcome import Decision, Fault, LoadName, Outcome
 from vtlab.model.verdict import VariantResult
 
 Direction = Literal["turn it on", "leave it off", "trade-off"]
-_SETTLED = ("better", "same", "worse")
 #: An interval with an end below this ratio, of fewer blocks than that, is near its margin.
 NEAR, FEW_BLOCKS = 1.15, 6
 
@@ -56,7 +55,7 @@ def by_outcomes(pair: Pair, outcomes: Sequence[Outcome]) -> Decision:
         directed = _directed(full_better, full_worse, plain)
         at_typical = _beside_full_load(claims, undecided)
         return plain.model_copy(update={"rule": 3, **directed, "at_full": directed["advice"], **at_typical})
-    if undecided or not any(o.judgement in _SETTLED for o in claims):
+    if undecided or not any(o.is_settled for o in claims):
         return plain.model_copy(update={"is_probable": False, "missing": _missing(undecided or claims)})
     return plain.model_copy(update={"rule": 4, "advice": "no difference"})
 

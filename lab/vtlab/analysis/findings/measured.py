@@ -182,7 +182,7 @@ def pinned_threads(pair: Pair) -> Shown | None:
 def too_few_carriers(pair: Pair) -> Shown | None:
     """Detects carriers as the bottleneck, or as one of several."""
     bottleneck = pair.virtual.result.bottleneck
-    if "carriers" not in (bottleneck.resource, *bottleneck.together) or _are_starved(bottleneck):
+    if "carriers" not in bottleneck.resources or _are_starved(bottleneck):
         return None
     carriers = _carriers(pair.virtual)
     bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests per second"

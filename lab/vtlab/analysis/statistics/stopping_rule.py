@@ -48,8 +48,6 @@ PRECISION = 0.10
 #: given up at so many blocks.
 WITHOUT_INTERVAL = 6
 
-_SETTLED = ("better", "same", "worse")
-
 
 def sequential_rule(claims: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
     """Makes the rule of a run with so many claims.
@@ -165,7 +163,7 @@ def _reason_to_stop(
     rule: SequentialRule, claims: Sequence[Outcome], look: int, chances: Sequence[float]
 ) -> Ended | None:
     """Names the reason for which the blocks up to a look end a run; None where nothing does."""
-    is_any_settled = any(c.judgement in _SETTLED for c in claims)
+    is_any_settled = any(c.is_settled for c in claims)
     if is_any_settled and all(_is_done(rule, c) for c in claims):
         return "settled"
     if look == rule.looks[-1]:
@@ -190,7 +188,7 @@ def fits(rule: SequentialRule, blocks: int, time: Time) -> bool:
 def _is_done(rule: SequentialRule, claim: Outcome) -> bool:
     """Tells whether a claim needs no more blocks: it is settled, or more blocks give it no outcome either. An overload
     settles it without an interval."""
-    if claim.judgement not in _SETTLED:
+    if not claim.is_settled:
         return claim.judgement is None
     if claim.low is None or claim.high is None:
         return True

@@ -132,10 +132,8 @@ def _in_words(pair: Analysis) -> list[str]:
 
 
 def _seconds(run: Run) -> str:
-    """Adds up how long the blocks took, each from the first warm-up to the last answer."""
-    phases = [[*b.warmup, *b.single, *b.trials, *b.typical, *b.light] for b in run.blocks]
-    milliseconds = sum(max(t.drained for t in block) - min(t.begin for t in block) for block in phases if block)
-    return f"{milliseconds / 1000:.3f}"
+    """Adds up how long the attempts at its blocks took."""
+    return f"{sum(block.seconds or 0.0 for block in run.blocks):.3f}"
 
 
 def _timestamp(started: str) -> str:

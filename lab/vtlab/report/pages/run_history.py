@@ -92,13 +92,9 @@ def _keys(line: Line) -> list[Key]:
     return [found[name] for name in outcome_rows.ORDER if name in found]
 
 
-def _row(entry: Entry, key: Key) -> OutcomeRow | None:
-    return next((row for row in outcome_rows.rows(entry.analysis) if row.outcome.key == key), None)
-
-
 def outcome_panel(entries: Sequence[Entry], key: Key) -> Panel | None:
     """Draws the ratio of a criterion in each run, in order of time; None without any ratio."""
-    found = [(entry, row) for entry in entries if (row := _row(entry, key))]
+    found = [(entry, row) for entry in entries if (row := outcome_rows.row_of(entry.analysis, key))]
     runs = [DatedRatio(_measured(entry), row.outcome, entry.analysis.verdict.valid) for entry, row in found]
     over, of = labels.variant_names(entries[-1].analysis)
     title = f"{_column(key)}: {of} over {over}"
@@ -116,7 +112,7 @@ def _table(line: Line) -> Table:
         [
             _link(entry),
             _decision(entry),
-            *(_cell(_row(entry, key)) for key in keys),
+            *(outcome_rows.cell(outcome_rows.row_of(entry.analysis, key)) for key in keys),
             str(entry.analysis.verdict.n),
             _bottlenecks(entry, names),
         ]
@@ -134,15 +130,6 @@ def _column(key: Key) -> str:
 def _decision(entry: Entry) -> str:
     verdict = entry.analysis.verdict
     return verdict_lines(entry.analysis).verdict if verdict.valid else "✕ not valid"
-
-
-def _cell(row: OutcomeRow | None) -> str:
-    """Writes an outcome with its symbol and its change: ``▲ better 2.00× (1.98–2.02)``."""
-    if row is None or (row.outcome.judgement is None and not row.change):
-        return figures.DASH
-    word = row.judgement if row.outcome.judgement else ""
-    change = row.change.replace(" %", "\u00a0%")
-    return f"{row.symbol}\u00a0{' '.join(filter(None, [word, change]))}"
 
 
 def _bottlenecks(entry: Entry, names: Sequence[str]) -> str:
@@ -171,7 +158,7 @@ def terminal_table(lines: Sequence[Line]) -> terminal.Table:
         for number, entry in enumerate(line.entries):
             verdict = entry.analysis.verdict
             advice = verdict.decisions[0].advice if verdict.valid else "✕ not valid"
-            cells = [_short(_row(entry, key)) for key in _IN_TERMINAL]
+            cells = [_short(outcome_rows.row_of(entry.analysis, key)) for key in _IN_TERMINAL]
             table.add_row("" if number else line.title, _measured(entry)[:10], advice, *cells, str(verdict.n))
     return table
 

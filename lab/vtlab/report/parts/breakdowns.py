@@ -41,7 +41,7 @@ def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
     if queued >= _CARRIER_WAITS * time.throughput * time.latency:
         return f"{figures.count(queued)} threads at a time wait for a carrier only: dumps show their previous wait."
     bottleneck = analysis.verdict.variants[name].bottleneck
-    if "cpu" in (bottleneck.resource, *bottleneck.together):
+    if "cpu" in bottleneck.resources:
         return "Its CPU is used up: for threads that wait for the CPU only, dumps may show their previous wait."
     return ""
 

@@ -10,7 +10,6 @@ from vtlab.model.run import Analysis
 from vtlab.report.charts.forest import forest
 from vtlab.report.parts.part import Panel, Table
 from vtlab.report.words import bottlenecks, figures, labels, outcome_rows
-from vtlab.report.words.outcome_rows import OutcomeRow
 from vtlab.report.words.verdict_lines import verdict_lines
 
 
@@ -41,10 +40,6 @@ def _claims(by_limit: Sequence[Analysis]) -> list[Key]:
     return list(dict.fromkeys(claims))
 
 
-def _row(analysis: Analysis, key: Key) -> OutcomeRow | None:
-    return next((row for row in outcome_rows.rows(analysis) if row.outcome.key == key), None)
-
-
 def _panels(by_limit: Sequence[Analysis]) -> list[Panel]:
     return [_panel(by_limit, key) for key in _claims(by_limit)]
 
@@ -53,7 +48,7 @@ def _panel(by_limit: Sequence[Analysis], key: Key) -> Panel:
     over, of = labels.variant_names(by_limit[0])
     rows: list[tuple[str, Outcome]] = []
     for analysis in by_limit:
-        if row := _row(analysis, key):
+        if row := outcome_rows.row_of(analysis, key):
             rows.append((figures.cores(analysis.run.experiment.limits.cpu), row.outcome))
     title = f"{str(key).capitalize()} of {of} beside {over}"
     caption = "Dots: what was measured. Lines: their intervals. Grey bands: too small to matter."
@@ -69,14 +64,10 @@ def _limit_table(by_limit: Sequence[Analysis]) -> Table:
             [
                 labels.limits(a),
                 verdict_lines(a).verdict + " (not valid)" * (not a.verdict.valid),
-                *(_outcome(_row(a, key)) for key in claims),
+                *(outcome_rows.cell(outcome_rows.row_of(a, key)) for key in claims),
                 str(a.verdict.n),
                 *(bottlenecks.resource_names(result.bottleneck) for result in results),
             ]
         )
     head = ["limits", "decision", *(str(key) for key in claims), "blocks", *(f"{name}: bottleneck" for name in names)]
     return Table("One run for each CPU limit.", head, rows, numeric=(2 + len(claims),))
-
-
-def _outcome(row: OutcomeRow | None) -> str:
-    return f"{row.symbol} {row.judgement} {row.change}".rstrip() if row else figures.DASH

@@ -88,7 +88,7 @@ def role(result: VariantResult, bound: Bound) -> str:
     """Says what a bound is to its variant: the bottleneck, one of several, the next one, refuted, or nothing."""
     limit = result.bottleneck
     # Where waits are random the bottleneck's bound is uncertain: the measurement may exceed it.
-    if bound.resource in (limit.resource, *limit.together):
+    if bound.resource in limit.resources:
         return "together" if limit.together else "bottleneck"
     if is_refuted(bound):
         return "refuted"

@@ -66,7 +66,7 @@ def limiting(result: VariantResult, experiment: Experiment) -> str | None:
         return None
     # A pool is full because of what is behind it.
     held = f", inside {resource_words(limit.inside.pool)}" if limit.inside else ""
-    return figures.listed([described(result, name, experiment) for name in (limit.resource, *limit.together)]) + held
+    return figures.listed([described(result, name, experiment) for name in limit.resources]) + held
 
 
 def failures(result: VariantResult) -> str:
@@ -79,7 +79,7 @@ def failures(result: VariantResult) -> str:
 
 def resource_names(limit: Bottleneck) -> str:
     """Names the resources for a table: ``cpu``, ``cpu and load``."""
-    return figures.listed([limit.resource, *limit.together])
+    return figures.listed(limit.resources)
 
 
 def bound_of(result: VariantResult, resource: str) -> Bound | None:
@@ -98,13 +98,13 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
         return _inside(result, limit.inside)
     if limit.resource == "unknown":
         return f"limit unknown: nothing measured explains this throughput{_model(result)}"
-    pauses = _pauses(analysis, variant, "; ") if "cpu" in (limit.resource, *limit.together) else ""
+    pauses = collecting(analysis, variant, "; ") if "cpu" in limit.resources else ""
     if limit.together:
         return _together(result, experiment) + pauses
     if limit.resource == "memory":
         heap = resource_words(limit.resource)
         heap += f" (heap {experiment.limits.heap})" if experiment.limits.heap else ""
-        return f"limited by {heap}{_pauses(analysis, variant, ': ')}"
+        return f"limited by {heap}{collecting(analysis, variant, ': ')}"
     if limit.place is not None:
         return f"limited by {resource_words(limit.resource)}, as thread dumps show: requests wait at {limit.place}"
     if limit.resource not in RESOURCES:
@@ -128,7 +128,7 @@ def _model(result: VariantResult) -> str:
 
 def _together(result: VariantResult, experiment: Experiment) -> str:
     limit = result.bottleneck
-    shared = [limit.resource, *limit.together]
+    shared = limit.resources
     limits = figures.listed([described(result, resource, experiment) for resource in shared])
     text = f"limited by {limits} together{_model(result)}"
     separate = [
@@ -175,10 +175,11 @@ def _in_use(result: VariantResult, inside: Inside) -> str:
     return f"all {units} are" if is_whole else f"{held:,.1f} of {units} are"
 
 
-def _pauses(analysis: Analysis, variant: str, after: str) -> str:
-    """Says how much of the time the collector takes, where that is much."""
+def collecting(analysis: Analysis, variant: str, after: str, named: str = "it") -> str:
+    """Says how much of the time the collector takes, where that is much. ``named``: what the sentence calls the
+    variant."""
     pauses = long_pauses(analysis, variant)
-    return f"{after}garbage collection pauses it for {figures.share(pauses)} of the time" if pauses else ""
+    return f"{after}garbage collection pauses {named} for {figures.share(pauses)} of the time" if pauses else ""
 
 
 def long_pauses(analysis: Analysis, variant: str) -> float | None:

@@ -122,9 +122,9 @@ def _more_by_blocks(analysis: Analysis) -> str | None:
         o for o in analysis.verdict.outcomes if o.key.criterion == "capacity" and {o.over, o.of} == {first, second}
     )
     outcome = next(capacity, None)
-    if outcome is None or outcome.judgement not in ("better", "same", "worse"):
+    if outcome is None:
         return None
-    return {"better": outcome.of, "same": "", "worse": outcome.over}[outcome.judgement]
+    return {"better": outcome.of, "same": "", "worse": outcome.over}.get(outcome.judgement or "")
 
 
 def users_that_part(analysis: Analysis) -> int | None:

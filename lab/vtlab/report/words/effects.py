@@ -9,6 +9,7 @@ from itertools import groupby
 from vtlab.model.outcome import Decision, Key, LoadName, Outcome
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
+from vtlab.model.verdict import VariantResult
 from vtlab.report.words import figures, phrases
 from vtlab.report.words.outcome_rows import load_words
 
@@ -38,7 +39,17 @@ class Pair:
     @property
     def is_switch(self) -> bool:
         """Tells whether the pair is a switch of the property: from platform to virtual threads, nothing else."""
-        return (kind(self.decision.over), kind(self.decision.of)) == ("platform", "virtual")
+        return [kind(name) for name in self.names] == ["platform", "virtual"]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names both variants, the first one first."""
+        return self.decision.over, self.decision.of
+
+    @property
+    def results(self) -> list[VariantResult]:
+        """Returns the results of both, likewise."""
+        return [self.analysis.verdict.variants[name] for name in self.names]
 
     def outcome(self, key: Key) -> Outcome:
         """Returns the outcome of a criterion."""

@@ -62,8 +62,7 @@ def _after_invalid(analysis: Analysis) -> str:
 
 def _towards_a_decision(pair: Pair) -> str:
     """Says how to get a decision."""
-    analysis = pair.analysis
-    results = [analysis.verdict.variants[name] for name in (pair.decision.over, pair.decision.of)]
+    analysis, results = pair.analysis, pair.results
     if any(is_cold(result.failures) for result in results):
         end = analysis.verdict.end
         return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
@@ -123,8 +122,7 @@ def _switch(pair: Pair) -> str:
 
 def _other_limit(pair: Pair) -> str | None:
     """Says what to change of that which limits the second variant."""
-    analysis = pair.analysis
-    results = [analysis.verdict.variants[name] for name in (pair.decision.over, pair.decision.of)]
+    analysis, results = pair.analysis, pair.results
     if all(result.keeps_up for result in results):
         return _more_load(pair)
     result = results[1]
@@ -176,8 +174,7 @@ def _more_load(pair: Pair) -> str:
     experiment = analysis.run.experiment
     if not isinstance(experiment.load, ClosedLoad):
         return "Measure a higher rate: at this one both keep up"
-    names = (pair.decision.over, pair.decision.of)
-    starts = [bottlenecks.binds_from(analysis.verdict.variants[name], experiment) for name in names]
+    starts = [bottlenecks.binds_from(result, experiment) for result in pair.results]
     first = min((start[1] for start in starts if start), default=float(experiment.load.users))
     users = curve_sentences.users_that_part(analysis) or math.ceil(2 * max(first, experiment.load.users))
     command = calls.again(analysis, {"--users": f"{users}"})

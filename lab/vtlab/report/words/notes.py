@@ -28,8 +28,8 @@ def _wide_capacity(analysis: Analysis) -> str | None:
     capacity = next((o for o in verdict.outcomes if o.key.criterion == "capacity"), None)
     if verdict.end is None or not verdict.valid or capacity is None or capacity.low is None or capacity.high is None:
         return None
-    is_settled, end = capacity.judgement in ("better", "same", "worse"), verdict.end
-    if not is_settled or stopping_rule.is_precise(capacity.low, capacity.high, end.precision):
+    end = verdict.end
+    if not capacity.is_settled or stopping_rule.is_precise(capacity.low, capacity.high, end.precision):
         return None
     why = {
         "futile": f"even {end.looks[-1]} blocks are unlikely to reach it",

@@ -11,7 +11,7 @@ from vtlab.analysis.criteria.criterion import criteria_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest
-from vtlab.model.outcome import CriterionName, LoadName, Outcome
+from vtlab.model.outcome import CriterionName, Key, LoadName, Outcome
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.report.words import figures, phrases
@@ -85,9 +85,23 @@ def rows(analysis: Analysis) -> list[OutcomeRow]:
     return [_row(outcome, analysis) for outcome in analysis.verdict.outcomes]
 
 
+def row_of(analysis: Analysis, key: Key) -> OutcomeRow | None:
+    """Writes the outcome of one criterion; None where the run has it not."""
+    return next((row for row in rows(analysis) if row.outcome.key == key), None)
+
+
 def shown(analysis: Analysis) -> list[OutcomeRow]:
     """Writes the rows that have something to show beside their name: what was not measured stands below them."""
     return [row for row in rows(analysis) if row.outcome.judgement or row.outcome.value is not None]
+
+
+def cell(row: OutcomeRow | None) -> str:
+    """Writes an outcome with its symbol and its change, for a table of runs: ``▲ better 2.00× (1.98–2.02)``."""
+    if row is None or (row.outcome.judgement is None and not row.change):
+        return figures.DASH
+    word = row.judgement if row.outcome.judgement else ""
+    change = row.change.replace(" %", "\u00a0%")
+    return f"{row.symbol}\u00a0{' '.join(filter(None, [word, change]))}"
 
 
 @dataclass(frozen=True)
@@ -189,6 +203,11 @@ def load_words(load: LoadName | None, experiment: Experiment, manifest: Manifest
     return "" if isinstance(experiment.load, ClosedLoad) else figures.rate(experiment.load.rate)
 
 
+def criterion_name(outcome: Outcome) -> str:
+    """Names a criterion with its percentile: ``capacity``, ``tail (p95)``."""
+    return outcome.key.criterion + (f" ({outcome.percentile})" if outcome.percentile else "")
+
+
 def bound_sign(outcome: Outcome) -> str:
     """Marks a ratio that may be further from 1: ``≥ ``, and ``≤ `` below 1; empty of any other."""
     if not outcome.is_one_sided:
@@ -213,7 +232,7 @@ def _row(outcome: Outcome, analysis: Analysis) -> OutcomeRow:
     unit, form = _FORMS[outcome.key.criterion]
     return OutcomeRow(
         outcome,
-        criterion=outcome.key.criterion + (f" ({outcome.percentile})" if outcome.percentile else ""),
+        criterion=criterion_name(outcome),
         load=load_words(outcome.key.load, run.experiment, run.manifest),
         unit=unit,
         base_value=form(outcome.base_value),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vtlab.model.outcome import Outcome
 from vtlab.report.words import figures
+from vtlab.report.words.outcome_rows import criterion_name
 
 
 def criterion_and_ratio(claims: Sequence[Outcome]) -> tuple[str, str]:
@@ -16,7 +17,7 @@ def criterion_and_ratio(claims: Sequence[Outcome]) -> tuple[str, str]:
         return "", ""
     if first.fails:
         return "", f"{first.fails[0]} fails"
-    criterion = first.key.criterion + (f" ({first.percentile})" if first.percentile else "")
+    criterion = criterion_name(first)
     if len({claim.of for claim in claims}) > 1:
         criterion += f" of {first.of}"
     ratio = figures.change(first.ratio or 1.0, first.low, first.high)

@@ -8,7 +8,7 @@ from vtlab.model.finding import Finding
 from vtlab.model.load import NONE
 from vtlab.model.outcome import Key
 from vtlab.model.run import Analysis
-from vtlab.report.words import bottlenecks, figures, hints, phrases
+from vtlab.report.words import bottlenecks, hints, phrases
 from vtlab.report.words.effects import Pair
 from vtlab.report.words.load_limit import limited_by_load
 
@@ -44,8 +44,7 @@ def _sentence(pair: Pair, limits: str) -> str:
     if because and because[0].load == "typical" and pair.analysis.run.experiment.load_.full != NONE:
         return f"At full load {limits}"
     # The name of a variant stays as it is.
-    names = (pair.decision.over, pair.decision.of)
-    return limits if limits.startswith(names) else limits[0].upper() + limits[1:]
+    return limits if limits.startswith(pair.names) else limits[0].upper() + limits[1:]
 
 
 def measured_finding(analysis: Analysis) -> Finding | None:
@@ -61,22 +60,16 @@ def _ended(analysis: Analysis) -> str | None:
 
 def _limits(pair: Pair) -> str:
     """Says what limits both variants, and what garbage collection takes of a CPU that does."""
-    return _limits_alone(pair) + "".join(_pauses(pair, name) for name in (pair.decision.over, pair.decision.of))
-
-
-def _pauses(pair: Pair, variant: str) -> str:
-    limit = pair.analysis.verdict.variants[variant].bottleneck
-    share = bottlenecks.long_pauses(pair.analysis, variant)
-    if share is None or "cpu" not in (limit.resource, *limit.together):
-        return ""
-    return f"; garbage collection pauses {variant} for {figures.share(share)} of the time"
+    variants = pair.analysis.verdict.variants
+    by_cpu = [name for name in pair.names if "cpu" in variants[name].bottleneck.resources]
+    return _limits_alone(pair) + "".join(bottlenecks.collecting(pair.analysis, name, "; ", name) for name in by_cpu)
 
 
 def _limits_alone(pair: Pair) -> str:
-    names = (pair.decision.over, pair.decision.of)
+    names = pair.names
     if by_load := limited_by_load(pair.analysis, names):
         return by_load
-    experiment, results = pair.analysis.run.experiment, [pair.analysis.verdict.variants[name] for name in names]
+    experiment, results = pair.analysis.run.experiment, pair.results
     over, of = (bottlenecks.limiting(result, experiment) for result in results)
     if over is not None and over == of:
         if results[0].bottleneck.resource in _POOLS:
