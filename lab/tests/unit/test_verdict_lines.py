@@ -19,6 +19,7 @@ from vtlab.model.outcome import Decision, Outcome, ProbeResult
 from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
+from vtlab.report.parts import performance
 from vtlab.report.words import outcome_rows
 from vtlab.report.words.turning_it_on import turning_it_on
 from vtlab.report.words.verdict_lines import verdict_lines
@@ -395,6 +396,21 @@ def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
     grown = outcome_rows.errors_row(analysis)
     assert grown is not None
     assert grown.note == "memory grew by 50.0 MiB and 50.0 MiB"
+
+
+def test_a_variant_without_a_window_has_no_share_of_errors() -> None:
+    """Seen: "errors 0 %" and "0/s" of a variant that was not steady after the warm-up."""
+    gone = [
+        block.model_copy(update={"trials": [t for t in block.trials if t.variant == "platform"], "typical": []})
+        for block in BASE.accepted
+    ]
+    analysis = replace(BASE, accepted=gone)
+    row = outcome_rows.errors_row(analysis)
+    assert row is not None
+    assert (row.base_value, row.value) == ("0 %", "–")
+    (platform, virtual) = performance.cost_table(analysis).rows
+    assert platform[1] != "–"
+    assert virtual[1:3] == ["–", "–"]
 
 
 def test_outcomes_of_the_support_have_the_keys_of_a_run() -> None:

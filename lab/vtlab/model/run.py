@@ -53,6 +53,10 @@ class Analysis:
     #: One row for each validity check, over the blocks that count.
     checks: list[CheckResult]
 
+    def has_windows(self, variant: str) -> bool:
+        """Tells whether a window of a variant counts: one that broke in the warm-up has none."""
+        return any(trial.variant == variant for block in self.accepted for trial in (*block.trials, *block.typical))
+
     def over_windows(self, variant: str, figure: ServerFigure) -> float | None:
         """Averages a figure of the server over all windows of a variant that count, each as long as it was; None where
         none has it."""

@@ -9,7 +9,7 @@ from vtlab.model.units import percent
 from vtlab.model.verdict import VariantResult
 from vtlab.report.charts.trials import latency_percentiles, trial_dots
 from vtlab.report.parts.part import Panel, Table
-from vtlab.report.words import bottlenecks, figures
+from vtlab.report.words import bottlenecks, figures, outcome_rows
 from vtlab.report.words.labels import variant_names
 
 #: Client latency: the words of the page, and the key of ``VariantResult.latency``.
@@ -127,8 +127,8 @@ def cost_table(analysis: Analysis) -> Table:
             rows.append(
                 [
                     name,
-                    figures.rate(r.throughput),
-                    figures.share(r.error_ratio),
+                    figures.rate(r.throughput if analysis.has_windows(name) else None),
+                    outcome_rows.errors(analysis, name),
                     figures.share(r.dropped_ratio),
                     figures.duration(r.cpu_per_request),
                     figures.memory(r.memory),

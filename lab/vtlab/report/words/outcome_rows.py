@@ -123,7 +123,7 @@ def errors_row(analysis: Analysis) -> ErrorsRow | None:
         return None
     experiment = analysis.run.experiment
     over, of = experiment.variants
-    base_value, value = (figures.share(analysis.verdict.variants[name].error_ratio) for name in (over, of))
+    base_value, value = (errors(analysis, name) for name in (over, of))
     growths = [_growth(analysis, name) for name in (over, of)]
     has_grown = any((growth or 0.0) >= _LEAST_GROWTH for growth in growths)
     waited = sorted(f.variant for f in analysis.verdict.findings if f.id == "db-pool-time-outs" and f.variant)
@@ -138,6 +138,11 @@ def errors_row(analysis: Analysis) -> ErrorsRow | None:
         value,
         note="; ".join(filter(None, notes)),
     )
+
+
+def errors(analysis: Analysis, variant: str) -> str:
+    """Writes the share of a variant's answers that were errors; a dash where no window of it counts."""
+    return figures.share(analysis.verdict.variants[variant].error_ratio if analysis.has_windows(variant) else None)
 
 
 def _growth(analysis: Analysis, variant: str) -> float | None:
