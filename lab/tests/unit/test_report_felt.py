@@ -15,7 +15,7 @@ from vtlab.model.histogram import merged, quantile
 from vtlab.model.records import Histogram, Probe, Trial
 from vtlab.model.run import Run
 from vtlab.report.charts import latency_distribution, probes
-from vtlab.report.pages import html, junit, markdown
+from vtlab.report.pages import html, markdown
 from vtlab.report.parts import felt, performance, provenance, sections
 from vtlab.report.parts.part import Table
 from vtlab.report.words import figures
@@ -265,16 +265,3 @@ def test_windows_without_a_probe_that_was_sent_have_no_chart() -> None:
     run = recorded.with_trials(RUN, lambda _, trial: trial.model_copy(update={"probe": silent}))
     assert [panel.title for panel in felt.probe_panels(shown(run))] == ["Probes at typical load (29.3/s)"]
     assert cells(felt.probe_table(shown(run)), "sent", "share", "longest")[-1] == ["0", "–", "–"]
-
-
-# --- times ---------------------------------------------------------------------
-
-
-def test_the_time_in_junit_has_typical_load() -> None:
-    bare = replace(RUN, blocks=[b.model_copy(update={"typical": []}) for b in RUN.blocks])
-
-    def in_junit(run: Run) -> float:
-        (seconds,) = re.findall(r'<testsuite [^>]*time="([\d.]+)"', junit.render([recorded.analysed(run)]))
-        return float(seconds)
-
-    assert in_junit(RUN) > in_junit(bare)

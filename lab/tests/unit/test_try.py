@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_a_run_whose_load_is_to_be_searched_is_stored_before_anything_is_started
 ) -> None:
     monkeypatch.setattr(begin, "prepare_runs", lambda *_: [Prepared(FACTS, None)])
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
-    folder = begin.begin_runs([PlannedRun("shop", SEARCHED)], options, QUIET)
+    folder = begin.begin_runs([PlannedRun(SEARCHED.name, SEARCHED)], options, QUIET)
     stored = store.read(folder)
     assert (stored.experiment, stored.manifest.curve, stored.blocks) == (SEARCHED, None, [])
     assert stored.experiment.is_searched
@@ -82,7 +83,7 @@ def test_a_call_that_is_interrupted_before_its_run_is_stored_leaves_nothing(
     """Without a manifest nothing could resume it."""
 
     def interrupted(*rest: Any) -> None:
-        rest[-1].mkdir()
+        rest[-2].mkdir()
         raise Interrupted("interrupted by SIGINT")
 
     monkeypatch.setattr(begin, "prepare_runs", lambda *_: [Prepared(FACTS, None)])
@@ -92,6 +93,19 @@ def test_a_call_that_is_interrupted_before_its_run_is_stored_leaves_nothing(
         begin.begin_runs([PlannedRun("shop", SEARCHED)], options, QUIET)
     assert error.value.fix == "give the same command again"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_id_of_a_run_is_the_name_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: facts of a cluster take seconds, and Grafana listed the run by a later second than its folder has."""
+
+    def slowly(*_: Any) -> list[Prepared]:
+        time.sleep(1.1)
+        return [Prepared(FACTS, None)]
+
+    monkeypatch.setattr(begin, "prepare_runs", slowly)
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    folder = begin.begin_runs([PlannedRun(SEARCHED.name, SEARCHED)], options, QUIET)
+    assert store.read(folder).manifest.run_id == folder.name
 
 
 def test_a_load_is_searched_for_one_run_of_a_call(tmp_path: Path) -> None:

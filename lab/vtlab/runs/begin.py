@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from vtlab.errors import BadInput, Interrupted
@@ -11,7 +12,7 @@ from vtlab.host import agent, operating_system
 from vtlab.measuring.progress import Progress
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.remarks import remarks
-from vtlab.runs.create import discarded, folder_name, prepare_runs, refuse_unanswerable, store_runs
+from vtlab.runs.create import discarded, named, prepare_runs, refuse_unanswerable, store_runs
 from vtlab.runs.found_requests import with_found_requests
 from vtlab.runs.options import Options
 from vtlab.services.resolve import complete, resolve_service
@@ -31,10 +32,12 @@ def begin_runs(planned: Sequence[PlannedRun], options: Options, progress: Progre
         progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     # The blocks are measured in the same cluster, whatever context is the current one by then.
     options = replace(options, cluster=options.cluster and options.cluster.with_context())
-    folder = options.root / folder_name("+".join(dict.fromkeys(run.experiment.name for run in planned)))
+    # The id of a run is to be the name of its folder: what follows takes seconds.
+    started = datetime.now(UTC)
+    folder = options.root / named(started, "+".join(dict.fromkeys(run.experiment.name for run in planned)))
     try:
         prepared = prepare_runs(planned, options)
-        store_runs(planned, prepared, _in_time_left(options, planned, progress), folder)
+        store_runs(planned, prepared, _in_time_left(options, planned, progress), folder, started)
     except Interrupted as error:
         raise discarded(folder, error) from None
     return folder

@@ -40,10 +40,6 @@ class _Call:
     seed: int
     publications: Mapping[str, Publication]
 
-    def run_id(self, name: str) -> str:
-        """Names a run by when the call began."""
-        return _named(self.started, name)
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -62,18 +58,15 @@ def create_runs(planned: Sequence[planned_runs.PlannedRun], options: Options, la
     if not options.cluster:
         operating_system.refuse_other_than_linux()
     prepared = prepare_runs(planned, options)
-    folder = options.root / folder_name(label)
-    store_runs(planned, prepared, options, folder)
+    started = datetime.now(UTC)
+    folder = options.root / named(started, label)
+    store_runs(planned, prepared, options, folder, started)
     return folder
 
 
-def folder_name(label: str) -> str:
-    """Names the folder of a call that begins now."""
-    return _named(datetime.now(UTC), label)
-
-
-def _named(time: datetime, label: str) -> str:
-    return f"{time:%Y%m%dT%H%M%SZ}-{label}"
+def named(started: datetime, label: str) -> str:
+    """Names the folder of a call, and each of its runs, by when the call began."""
+    return f"{started:%Y%m%dT%H%M%SZ}-{label}"
 
 
 def prepare_runs(planned: Sequence[planned_runs.PlannedRun], options: Options) -> list[Prepared]:
@@ -84,10 +77,15 @@ def prepare_runs(planned: Sequence[planned_runs.PlannedRun], options: Options) -
 
 
 def store_runs(
-    planned: Sequence[planned_runs.PlannedRun], prepared: Sequence[Prepared], options: Options, folder: Path
+    planned: Sequence[planned_runs.PlannedRun],
+    prepared: Sequence[Prepared],
+    options: Options,
+    folder: Path,
+    started: datetime,
 ) -> None:
-    """Creates a results directory per run in the folder of their call. That of a single run is the folder itself."""
-    call = _call(options)
+    """Creates a results directory per run in the folder of their call, which began at ``started``. That of a single run
+    is the folder itself."""
+    call = _call(options, started)
     for run, run_prepared in zip(planned, prepared, strict=True):
         run_folder = folder if len(planned) == 1 else folder / run.name
         store.create(run_folder, _manifest(run, run_prepared, call))
@@ -113,9 +111,9 @@ def discarded(folder: Path, error: Interrupted) -> Interrupted:
     return Interrupted(f"{error.message} before the blocks; nothing was kept", "give the same command again")
 
 
-def _call(options: Options) -> _Call:
+def _call(options: Options, started: datetime) -> _Call:
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
-    return _Call(options, datetime.now(UTC), seed, publication.load())
+    return _Call(options, started, seed, publication.load())
 
 
 def resolve_cluster_ref(experiment: Experiment, options: Options) -> ReleaseRef | None:
@@ -145,7 +143,7 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
     blocks = fixed or stopping_rule.LOOKS[-1]
     return Manifest(
         name=run.name,
-        run_id=call.run_id(run.name),
+        run_id=named(call.started, run.name),
         started=call.started.isoformat(timespec="seconds"),
         target="kubernetes" if cluster_ref else "local",
         cluster=cluster_ref.document() if cluster_ref else {},
