@@ -46,6 +46,17 @@ def test_a_cpu_bound_service_is_not_blamed_on_threads_that_wait_for_the_cpu() ->
     assert e.bottleneck.utilisation == pytest.approx(0.98)
 
 
+@pytest.mark.parametrize(("cores", "named"), [(0.49, "cpu"), (0.4, "unknown")])
+def test_a_cpu_that_is_used_up_is_named_though_two_windows_know_no_bound_of_it(cores: float, named: str) -> None:
+    """Seen: "limited by the load (5 users), at most about 8,877/s" at 2,669/s beside 0.5 of 0.5 cores."""
+    exp = users(5, limits={"cpu": 0.5, "memory": "512Mi", "heap": "256m"})
+    windows = [(16_000, 5, {"cpu_cores": cores}), (11_000, 5, {"cpu_cores": cores})]
+    e = explain(measured("platform", *windows, exp=exp, alone=0.00056))
+    assert "cpu" not in names(e)
+    assert (e.bottleneck.resource, e.bottleneck.together) == (named, [])
+    assert (e.bottleneck.bound, e.next) == (None, None)
+
+
 def test_fewer_connections_than_users() -> None:
     m = measured("virtual", (1500, 30, {"cpu_cores": 0.01, "capacity_connections": 20.0}), exp=users(30), alone=0.4)
     e = explain(m)

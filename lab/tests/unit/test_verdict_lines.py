@@ -224,6 +224,14 @@ def test_answers_that_differ_are_told_with_the_advice() -> None:
     assert lines.next == "Find out first why they answer differently"
 
 
+def test_two_blocks_that_scatter_do_not_say_what_the_machine_can_settle() -> None:
+    """Seen: "this machine cannot settle it" of 4.81 and 4.20 times, by two blocks."""
+    two = recorded.analysed(recorded.run(blocks=2, command=f"{CALL} --blocks 2 --users 20"))
+    assert two.verdict.n == 2
+    lines = verdict_lines(concluded(outcome("capacity", 4.5, **WIDE), base=two))
+    assert lines.next == f"Measure until it is settled: {CALL} --users 20"
+
+
 def test_what_no_run_would_settle_is_said() -> None:
     unsettled = concluded(outcome("tail", 1.1, **WIDE))
     assert verdict_lines(unsettled).next == (

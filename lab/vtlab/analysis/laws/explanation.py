@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis.laws.bounds import bottleneck_of, bounds, is_refuted, next_limit
-from vtlab.analysis.laws.demands import cpu_station
+from vtlab.analysis.laws.demands import cpu_share, cpu_station
 from vtlab.analysis.laws.mva import Network
 from vtlab.analysis.laws.network import fitted, limiting_resources, network_of
 from vtlab.analysis.laws.phases import Measured, mean_level
@@ -74,7 +74,10 @@ def explain(measured: Measured, is_growing: bool = False) -> Explanation:
 
 def _explained_bottleneck(measured: Measured, possible: Mapping[str, Bound], limiting: Sequence[str]) -> Bottleneck:
     """Names the first of the limiting resources, with those that share the blame; memory in place of the CPU where
-    memory is short."""
+    memory is short. A CPU that is used up is named before the users also where few windows that scatter give it no
+    bound."""
+    if list(limiting) == ["load"] and "cpu" not in possible and (cpu_share(measured) or 0.0) >= REACHED:
+        return UNKNOWN.model_copy(update={"resource": "cpu"})
     bottleneck = bottleneck_of(possible[limiting[0]]).model_copy(update={"together": list(limiting[1:])})
     if "cpu" not in limiting or not _memory_is_short(measured):
         return bottleneck

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from vtlab.analysis import time_plan
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
 from vtlab.model import units
+from vtlab.model.blocks import FULL_RUN
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
@@ -96,6 +97,8 @@ def _more_blocks(pair: Pair) -> str:
     end = analysis.verdict.end
     if blocks is None and end and end.ended == "within":
         return _longer(analysis)
+    if blocks is None and end is None and analysis.verdict.n < FULL_RUN:
+        return _step("Measure until it is settled", calls.until_settled(analysis))
     if blocks is None:
         counted = f"Judging by {analysis.verdict.n} blocks, this machine cannot settle it"
         return f"{counted}: a difference is too close to its margin, or blocks differ too much"
