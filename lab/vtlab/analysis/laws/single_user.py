@@ -97,8 +97,9 @@ def service_alone(trials: Sequence[Trial]) -> float | None:
     service, response, mean = per_ok(trials, "service_time"), response_alone(trials), _mean_response(trials)
     if service is None or response is None or not mean:
         return response if service is None else service
-    # The server does not tell kinds apart: its mean is of those that were sent.
-    return service * response / mean
+    # The server does not tell kinds apart: its mean is of those that were sent. Tomcat's counter has milliseconds: of
+    # requests that take less it says half of one, which is no longer than the client waits.
+    return min(service, mean) * response / mean
 
 
 def round_alone(trials: Sequence[Trial]) -> float | None:
