@@ -18,6 +18,9 @@ from vtlab.services import process, sample
 from vtlab.targets.local import short_pins
 
 REQUESTS = 200
+#: So many of them at least are counted by the recording, and fewer without it. A thread that is held up for longer than
+#: its wait does not pin; one that is held up while it waits pins for longer.
+MOST_OF_THEM = 180
 #: How long each of them waits: below the threshold of the event, a millisecond, and so long that a thread which is held
 #: up for a moment before its wait still waits, and pins.
 DURATION = "PT0.0005S"
@@ -79,8 +82,8 @@ def test_short_pins_are_counted_within_the_context_only(tmp_path: Path) -> None:
         pinned = Pinned(tmp_path, ledger)
         # The first requests of a JVM take longer.
         pinned.counted()
-        assert pinned.counted() < REQUESTS
+        assert pinned.counted() < MOST_OF_THEM
         with short_pins.counted([pinned]) as counting:  # type: ignore[list-item]
             assert counting == ["virtual"]
-            assert pinned.counted(within=30) >= REQUESTS
-        assert pinned.counted() < REQUESTS
+            assert pinned.counted(within=30) >= MOST_OF_THEM
+        assert pinned.counted() < MOST_OF_THEM
