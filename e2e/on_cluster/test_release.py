@@ -291,9 +291,10 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     results = lab_call.only(root)
     document = runs.verdict(results)
     assert (document["valid"], document["n"]) == (True, 1)
-    assert runs.bottlenecks(document) == {"platform": "tomcat-threads", "virtual": "load"}
+    blocks = lab_call.blocks(results)
+    check_bottlenecks(document, blocks)
     check_limits(document)
-    check_pods(lab_call.blocks(results), before)
+    check_pods(blocks, before)
     assert document["environment"]["raised_cpu"] == 2
     assert (results / "report.html").is_file()
     assert "the dashboards do not show" not in done.stdout
@@ -303,6 +304,15 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     rates = ", ".join(f"{name} {variant['throughput']:.1f}/s" for name, variant in document["variants"].items())
     took = f"{time.monotonic() - begun:.0f} s"
     lab.show([f"blocking-5s with 400 users of 1 s, --target kubernetes --blocks 1: {took}, {rates}"])
+
+
+def check_bottlenecks(document: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
+    """Asserts that the names of the bottlenecks are those of threads and users; or the CPU, where a slow machine's JIT
+    compiler uses that up in the short trials."""
+    used_up = {t["variant"] for block in blocks for t in block["trials"] if t["server"]["cpu_cores"] >= 0.85}
+    for variant, resource in {"platform": "tomcat-threads", "virtual": "load"}.items():
+        right = {resource, "cpu"} if variant in used_up else {resource}
+        assert runs.bottlenecks(document)[variant] in right, document["variants"][variant]
 
 
 def check_limits(document: dict[str, Any]) -> None:

@@ -57,6 +57,13 @@ def test_a_cpu_that_is_used_up_is_named_though_two_windows_know_no_bound_of_it(c
     assert (e.bottleneck.bound, e.next) == (None, None)
 
 
+def test_users_whose_bound_is_reached_are_named_beside_a_full_cpu() -> None:
+    """Seen on a slow machine: 400 users of 1 s, 390/s by 0.95 of a CPU."""
+    windows = [(2_240, 6, {"cpu_cores": 0.95}), (2_400, 6, {"cpu_cores": 0.95}), (1_300, 3, {"cpu_cores": 0.5})]
+    e = explain(measured("virtual", *windows, exp=users(400)))
+    assert e.bottleneck.resource == "load"
+
+
 def test_fewer_connections_than_users() -> None:
     m = measured("virtual", (1500, 30, {"cpu_cores": 0.01, "capacity_connections": 20.0}), exp=users(30), alone=0.4)
     e = explain(m)

@@ -74,9 +74,10 @@ def explain(measured: Measured, is_growing: bool = False) -> Explanation:
 
 def _explained_bottleneck(measured: Measured, possible: Mapping[str, Bound], limiting: Sequence[str]) -> Bottleneck:
     """Names the first of the limiting resources, with those that share the blame; memory in place of the CPU where
-    memory is short. A CPU that is used up is named before the users also where few windows that scatter give it no
-    bound."""
-    if list(limiting) == ["load"] and "cpu" not in possible and (cpu_share(measured) or 0.0) >= REACHED:
+    memory is short. A CPU that is used up is named before users whose bound is far also where few windows that scatter
+    give it no bound."""
+    is_load_far = list(limiting) == ["load"] and possible["load"].utilisation < REACHED
+    if is_load_far and "cpu" not in possible and (cpu_share(measured) or 0.0) >= REACHED:
         return UNKNOWN.model_copy(update={"resource": "cpu"})
     bottleneck = bottleneck_of(possible[limiting[0]]).model_copy(update={"together": list(limiting[1:])})
     if "cpu" not in limiting or not _memory_is_short(measured):
