@@ -54,14 +54,14 @@ def picture(runs: Sequence[Measured]) -> str:
     )
     bottom = _TOP + _STEP * len(questions)
     title = "Should you turn virtual threads on?"
-    told = " ".join(
+    steps = " ".join(
         f"{number}. {q.words} {q.aside.capitalize()}: {'; '.join(q.follows)}. {q.onward.capitalize()}: go on."
         for number, q in enumerate(questions, 1)
     )
     return document(
         (_WIDTH, bottom + 56),
         title,
-        f"{told} After the last question: {last}.",
+        f"{steps} After the last question: {last}.",
         element("defs", marker),
         *(part for number, question in enumerate(questions) for part in _row(number, question)),
         element("rect", x=_LEFT, y=bottom, width=_RIGHT - _LEFT, height=40.0, rx=7.0, class_="answer good"),

@@ -43,6 +43,8 @@ def test_a_dead_prometheus_costs_a_block_and_a_dead_service_is_a_result(tmp_path
         ("virtual", "it ended with exit code 9")
     ]
     # On a slow machine all answers of a cycle of the warm-up may come late, which ends the attempt before its trials.
+    late = "every answer came after the window" in str(verdict(results)["rejected"])
+    assert [trial.variant for trial in second.trials] == ([] if late else ["platform"])
     measured = [*second.warmup, *second.trials]
     assert {trial.variant for trial in measured} == {"platform"}
     assert sum(trial.ok for trial in measured) > 0

@@ -6,15 +6,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from vtlab.analysis.laws.demands import capacity, cpu_share, demand
+from vtlab.analysis.laws.demands import capacity, demand
 from vtlab.analysis.laws.explanation import COLLECTING, Explanation, explain
 from vtlab.analysis.laws.phases import Measured
 from vtlab.analysis.laws.single_user import estimate_alone, round_alone, shortest_response
 from vtlab.catalogue.resources import REACHED, RESOURCES, WORDS
 from vtlab.model.records import Activity
-
-#: Share of its CPU limit from which on a variant has none to spare.
-USED_UP = 0.85
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,6 @@ class Named:
         """Raises AssertionError where the bottleneck of a measurement is another, or has other figures."""
         explained = explain(m)
         limit = explained.bottleneck
-        if self._uses_up_the_cpu(m) and limit.resource == "cpu":
-            return
         if self.inside or self.resource not in WORDS:
             assert limit.resource.startswith(self.resource), explained
             assert (limit.utilisation, limit.bound, limit.together) == (None, None, []), explained
@@ -61,11 +56,6 @@ class Named:
             if not self.or_resources:
                 assert tuple(limit.together) == self.together, explained
             self._judge_bounds(m, explained)
-
-    def _uses_up_the_cpu(self, m: Measured) -> bool:
-        """Tells whether requests that wait used up the CPU, which was not planted: on a slow machine they do."""
-        planted = (self.resource, *self.together, *self.or_resources)
-        return not {"cpu", "memory"}.intersection(planted) and (cpu_share(m) or 0.0) >= USED_UP
 
     def _judge_inside(self, m: Measured, explained: Explanation) -> None:
         inside = explained.bottleneck.inside
