@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, OPEN, reasons_of, with_trial
-from vtlab.analysis.validity import checks, failing
+from vtlab.analysis.validity import checks, failing, generator
 from vtlab.model.records import Failure
 
 
@@ -51,6 +51,14 @@ def test_late_arrivals_change_a_percentile_of_whose_tail_they_are_a_fifth(late: 
     for name in touched:
         quick = seconds.model_copy(update={name: 0.2})
         assert "of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=quick, **lateness), OPEN), name
+
+
+@pytest.mark.parametrize(("late", "blurred"), [(20, ()), (26, ("p99",)), (130, ("p95", "p99"))])
+def test_late_arrivals_blur_a_percentile_of_whose_tail_they_are_half(late: int, blurred: tuple[str, ...]) -> None:
+    lateness = {"late_max": 0.04, "started": 5000, "completed": 5000, "late_arrivals": late}
+    for seconds, names in ((0.1, blurred), (1.0, ())):
+        trial = with_trial(1, OPEN, latency=recorded.latency(5000, seconds), **lateness).trials[1]
+        assert tuple(name for name in ("p50", "p95", "p99") if generator.blurs(trial, name)) == names, seconds
 
 
 def test_the_lateness_of_a_script_is_beside_its_answers() -> None:

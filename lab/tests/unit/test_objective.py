@@ -10,6 +10,7 @@ from tests.support import recorded
 from tests.support.outcomes import BASE, concluded, outcome
 from vtlab.errors import BadInput
 from vtlab.model import objective as objectives
+from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.report.words import objective
 from vtlab.report.words.verdict_lines import verdict_lines
@@ -31,6 +32,16 @@ def test_it_is_met_or_missed_at_each_load_and_by_how_much() -> None:
 
 def test_a_percentile_with_too_few_answers_is_not_known() -> None:
     assert "at 20 users not known of platform and virtual" in str(objective.sentence(wanted("p99=200ms")))
+
+
+def test_a_percentile_that_k6_blurred_is_not_known() -> None:
+    def late(t: Trial) -> Trial:
+        changes = {"started": 1000, "late_arrivals": 550, "late_max": 0.3} if t.variant == "virtual" else {}
+        return recorded.changed_trial(t, **changes)
+
+    blocks = [recorded.copied(b, {"typical": [late(t) for t in b.typical]}) for b in BASE.accepted]
+    text = str(objective.sentence(wanted("p50=300ms", replace(BASE, accepted=blocks))))
+    assert "at 29.3/s met by platform (201 ms), not known of virtual;" in text
 
 
 def test_an_overloaded_variant_misses_it() -> None:

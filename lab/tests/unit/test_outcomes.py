@@ -200,6 +200,28 @@ def test_a_percentile_that_a_window_tells_badly_has_no_outcome() -> None:
     assert "between two modes" in (found["median"].reason or "")
 
 
+def test_a_tail_of_which_half_was_sent_late_has_no_outcome() -> None:
+    """Seen: 27 of 3,000 arrivals were sent late, which passes, and p99 was 27.5 ms beside 4.8."""
+
+    def sent(late: int) -> Callable[[Trial], Trial]:
+        times = [0.1 + n % 100 / 1000 for n in range(5000)]
+
+        def change(t: Trial) -> Trial:
+            counts = {"ok": 5000, "started": 5000, "completed": 5000, "late_arrivals": late, "late_max": 0.04}
+            return recorded.changed_trial(
+                t, answers=felt.answers(times, t.window), latency=recorded.latency(5000, 0.1), **counts
+            )
+
+        return change
+
+    percentiles = {**PERCENTILES, "typical": "p99"}
+    run = replace(RUN, manifest=RUN.manifest.model_copy(update={"percentiles": percentiles}))
+    late, in_time = (judged(changed(run, sent(count))) for count in (30, 20))
+    assert (late["tail"].judgement, in_time["tail"].judgement) == (None, "same")
+    assert late["tail"].reason == "k6 sent late as many arrivals as half of those beyond p99"
+    assert late["median"].judgement == "same"
+
+
 def test_too_few_answers_for_a_percentile_have_no_tail() -> None:
     none = {"full": "p90", "typical": None}
     few = replace(RUN, manifest=RUN.manifest.model_copy(update={"percentiles": none}))

@@ -10,7 +10,7 @@ from vtlab.analysis.criteria.criterion import CAPACITY, Criterion, loads_of, win
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.laws.phases import mean_level, ratio
 from vtlab.analysis.statistics import percentiles
-from vtlab.analysis.validity import failing, littles_law, overload
+from vtlab.analysis.validity import failing, generator, littles_law, overload
 from vtlab.model.outcome import Judgement
 from vtlab.model.records import typical_trials
 from vtlab.model.units import in_blocks, percent
@@ -92,6 +92,9 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
         return Reason("latency is not steady within a window")
     if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
         return Reason("it lies between two modes, or too few answers lie beyond it")
+    name = criterion.percentile if criterion.key.criterion == "tail" else "p50"
+    if any(generator.blurs(t, name) for t in trials_of_pair if name):
+        return Reason(f"k6 sent late as many arrivals as half of those beyond {name}")
     if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):
         return Reason("the answers do not account for all users")
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 
+from vtlab.analysis.statistics import percentiles
 from vtlab.analysis.validity.check import NOT_MEASURED, TYPICAL, Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
@@ -30,6 +31,9 @@ MOST_LATE = 0.01
 NEGLIGIBLE = 0.10
 #: Share of the answers beyond a percentile that late arrivals must be to change it.
 LEAST_OF_BEYOND = 0.2
+#: Share of the answers beyond a percentile up to which late arrivals leave it an outcome: of exponential latencies half
+#: makes a p99 1.15 times as long (log 200 / log 100), less than the margin of ``tail``.
+MOST_OF_BEYOND = 0.5
 _SATURATED = "the load generator was saturated"
 
 
@@ -41,6 +45,16 @@ def limits_reached(block: Block, experiment: Experiment) -> list[str]:
 def is_typical_load_late(block: Block, experiment: Experiment) -> bool:
     """Tells whether the load generator sent the arrivals of a window at typical load too late."""
     return any(value.moment == TYPICAL for check in ON_TIME for value in check.beyond(block, experiment))
+
+
+def blurs(trial: Trial, percentile: str) -> bool:
+    """Tells whether late arrivals may be most of what lies beyond a percentile (``p99``) of an accepted window: up to
+    ``MOST_LATE`` of all arrivals pass, which is all of what is beyond p99."""
+    value: float | None = getattr(trial.user_latency, percentile)
+    if trial.rate is None or not trial.started or value is None:
+        return False
+    share = trial.late_arrivals / trial.started
+    return share > (1 - percentiles.SHARES[percentile]) * MOST_OF_BEYOND and trial.late_max > NEGLIGIBLE * value
 
 
 def _idle_cores(trial: Trial, _: Experiment) -> Value:
@@ -106,11 +120,10 @@ def _most_late(trial: Trial, share: float) -> float:
     Late arrivals are beyond a percentile, or would be without the lateness. They cannot have changed one of which they
     are a fifth of what lies beyond it, or ``MOST_LATE`` of all.
     """
-    latency = trial.user_latency
-    percentiles = {0.5: latency.p50, 0.9: latency.p90, 0.95: latency.p95, 0.99: latency.p99}
+    values = {rank: getattr(trial.user_latency, name) for name, rank in percentiles.SHARES.items()}
     touched = [
         value
-        for rank, value in percentiles.items()
+        for rank, value in values.items()
         if value is not None and share > max(MOST_LATE, (1 - rank) * LEAST_OF_BEYOND)
     ]
     is_negligible = bool(touched) and trial.late_max <= NEGLIGIBLE * min(touched)

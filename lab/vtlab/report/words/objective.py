@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from vtlab.analysis.criteria.criterion import windows
-from vtlab.analysis.validity import failing
+from vtlab.analysis.validity import failing, generator
 from vtlab.model.load import NONE
 from vtlab.model.objective import Objective
 from vtlab.model.outcome import Key, LoadName
@@ -58,11 +58,13 @@ def _at(analysis: Analysis, objective: Objective, load: LoadName) -> str:
 
 
 def _value(analysis: Analysis, objective: Objective, load: LoadName, variant: str) -> float | None:
-    """Averages the percentile over the windows of a variant; None where a window lacks it."""
+    """Averages the percentile over the windows of a variant; None where a window lacks it, or k6 was late for it."""
     experiment = analysis.run.experiment
     key = Key(criterion="tail", load=load)
     blocks = failing.sound_blocks(analysis.accepted, experiment, variant)
     trials = [t for block in blocks for t in windows(block, experiment, key) if t.variant == variant]
     values = [getattr(t.user_latency, objective.percentile) for t in trials]
+    if any(generator.blurs(t, objective.percentile) for t in trials):
+        return None
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
