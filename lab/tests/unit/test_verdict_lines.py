@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.support import outcomes, recorded
+from tests.support import felt, outcomes, recorded
 from tests.support.outcomes import BASE, concluded, limited, outcome
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
-from vtlab.model.records import NO_STEADY_STATE, Failure
+from vtlab.model.records import NO_STEADY_STATE, Failure, Trial
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
 from vtlab.report.parts import performance
@@ -312,6 +312,22 @@ def test_one_block_asks_for_more_time() -> None:
     lines = verdict_lines(recorded.analysed(run))
     assert lines.verdict == "No decision: one block gives a provisional interval only"
     assert lines.next == f"Give it more time: {CALL} --max-time 5m"
+
+
+def test_typical_load_that_k6_sends_late_asks_for_a_lower_rate() -> None:
+    """Seen: two attempts that were late beside a busy machine; the way out was ``--rate``, which nothing named."""
+    run = recorded.run(blocks=1, experiment=felt.experiment(), typical=felt.PLAN, command=f"{CALL} --max-time 8m")
+
+    def late(t: Trial) -> Trial:
+        return recorded.changed_trial(t, late_max=0.4, late_arrivals=round(t.started / 10))
+
+    felt_run = felt.felt(run)
+    blocks = [b.model_copy(update={"typical": [late(t) for t in b.typical]}) for b in felt_run.blocks]
+    lines = verdict_lines(recorded.analysed(replace(felt_run, blocks=blocks)))
+    assert lines.next == (
+        "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate:"
+        f" {CALL} --max-time 8m --rate {round(felt.PLAN.rate / 2, 1):g}"
+    )
 
 
 def test_a_single_block_by_number_asks_for_a_run_that_ends_by_itself() -> None:
