@@ -145,7 +145,7 @@ def install(*words: str, command: str = "install") -> None:
 def upgrade(*words: str, wait: bool = True) -> None:
     """helm upgrade of the release, with its values and what ``words`` change."""
     waiting = ("--wait", "--timeout", "4m") if wait else ()
-    helm("upgrade", "lab", CHART, "--reuse-values", *words, *waiting)
+    helm("upgrade", "lab", CHART, "--reset-then-reuse-values", *words, *waiting)
 
 
 def rollback(revision: str = "") -> None:

@@ -29,6 +29,10 @@ class Pod(NamedTuple):
     name: str
 
 
+#: From a pod to a host and a port of TCP.
+Flow = tuple[Pod, str, int]
+
+
 def reaches(pod: Pod, host: str, port: int) -> bool:
     """Whether a connection from inside the pod is accepted. The name is looked up first, which every pod may."""
     look_up = f"getent hosts {host} >/dev/null || exit 2"
@@ -73,7 +77,7 @@ def hold() -> None:
         waiting(Pod(ELSEWHERE, "as-k6"), K6) as elsewhere,
     ):
         other = Pod(lab.NAMESPACE, "deployment/lab-platform")
-        allowed: dict[tuple[Pod, str, int], bool] = {
+        allowed: dict[Flow, bool] = {
             (k6, *requests): True,
             (k6, *management): True,
             (k6, *scraped): True,
@@ -85,13 +89,30 @@ def hold() -> None:
             (stranger, *management): False,
             (elsewhere, *scraped): True,
             (elsewhere, *requests): False,
+            (elsewhere, *management): False,
             (other, *requests): False,
             (other, *scraped): False,
         }
-        for flow, reached in allowed.items():
-            # A policy holds for a new pod only after a moment.
-            lab.until(f"{flow}: {reached}", partial(holds, flow, reached), within=30)
+        hold_flows(allowed)
 
 
-def holds(flow: tuple[Pod, str, int], reached: bool) -> bool:
+def hold_of_database() -> None:
+    """Fails unless the chart's database is reached by the variants alone."""
+    database = ("lab-database", 3306)
+    with (
+        waiting(Pod(lab.NAMESPACE, "as-k6"), K6) as k6,
+        waiting(Pod(lab.NAMESPACE, "stranger"), {"app": "stranger"}) as stranger,
+    ):
+        variant = Pod(lab.NAMESPACE, "deployment/lab-platform")
+        hold_flows({(variant, *database): True, (k6, *database): False, (stranger, *database): False})
+
+
+def hold_flows(allowed: dict[Flow, bool]) -> None:
+    """Fails unless each flow is accepted, or refused, as it is to be."""
+    for flow, reached in allowed.items():
+        # A policy holds for a new pod only after a moment.
+        lab.until(f"{flow}: {reached}", partial(holds, flow, reached), within=30)
+
+
+def holds(flow: Flow, reached: bool) -> bool:
     return reaches(*flow) == reached
