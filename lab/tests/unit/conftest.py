@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vtlab.analysis.criteria import priors
-from vtlab.host import tools
+from vtlab.host import core_speed, tools
 from vtlab.host.tools import Java, Tool
 from vtlab.runs import estimates
 from vtlab.services import sample
@@ -43,7 +43,8 @@ def shipped_priors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A JDK 25, k6, Prometheus and the app, as far as anyone asks for their versions; no JDK 21. The app's jar."""
+    """A JDK 25, k6, Prometheus and the app, as far as anyone asks for their versions; no JDK 21; cores that do not slow
+    each other. The app's jar."""
 
     find = tools.find_java
 
@@ -59,6 +60,7 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tools, "find_prometheus", lambda: Tool(Path("/prometheus"), "3.15.0"))
     monkeypatch.setattr(sample, "JAR", jar)
     monkeypatch.setattr(sample, "train", lambda *_: None)
+    monkeypatch.setattr(core_speed, "together", float)
     # Only k6 knows the length of a block, and tells it by its plan.
     monkeypatch.setattr(estimates, "block_seconds", lambda *_: 60.0)
     return jar

@@ -12,12 +12,14 @@ from pathlib import Path
 from vtlab import shipped
 from vtlab.analysis.findings import static
 from vtlab.doctor.prerequisite import Prerequisite, check
-from vtlab.host import cgroup, cgroup_hierarchies, process_ledger, tools
+from vtlab.host import cgroup, cgroup_hierarchies, core_speed, process_ledger, tools
 from vtlab.services import sample
 from vtlab.services.companions import companion_services
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
+#: Share of their sum that all cores must compute at once.
+LEAST_TOGETHER = 0.7
 
 
 def prerequisites(root: Path) -> list[Prerequisite]:
@@ -31,6 +33,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         replace(check("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
         limits(cgroup_hierarchies.Host()),
         _cores(),
+        own_cores(os.cpu_count() or 1, core_speed.together),
         _room(root),
         check("no other run", lambda: _idle(root)),
         _needed("MariaDB", lambda: companion_services.describe_database("database")),
@@ -96,6 +99,18 @@ def _cores() -> Prerequisite:
     if cores >= 2:
         return Prerequisite("cores", str(cores))
     return Prerequisite("cores", "1", "the service and the load generator need a core each: use a machine with two")
+
+
+def own_cores(cores: int, together: Callable[[int], float]) -> Prerequisite:
+    """Checks whether the cores slow each other: blocks of a service that computes are rejected or scatter then."""
+    if cores < 2:
+        return Prerequisite("own cores", "one core cannot be compared")
+    times = together(cores)
+    state = f"all {cores} at once compute {times:.1f} times as much as one"
+    if times >= LEAST_TOGETHER * cores:
+        return Prerequisite("own cores", state)
+    fix = "measure a service that computes on a machine whose cores are its own; one that waits can be measured here"
+    return Prerequisite("own cores", f"{state}: they slow each other", fix, optional=True)
 
 
 def _room(root: Path) -> Prerequisite:
