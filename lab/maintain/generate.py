@@ -10,9 +10,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from maintain import claims, few_blocks, measured_page, priors, readme
+from maintain import claims, examples, few_blocks, measured_page, priors
 from maintain.pictures import (
     architecture,
     block_timeline,
@@ -99,7 +100,7 @@ TABLE: Sequence[File | Folder] = (
     File(users_curve.PICTURE, lambda: users_curve.picture(REPOSITORY / recording.RESULTS)),
     File(forest_plot.BY_CRITERION, lambda: forest_plot.by_criterion(measured_page.read(REPOSITORY))),
     File(forest_plot.THROUGHPUT, lambda: forest_plot.throughput(measured_page.read(REPOSITORY))),
-    File(readme.PAGE, lambda: readme.text(REPOSITORY)),
+    *(File(page, partial(examples.text, REPOSITORY, page)) for page in examples.PAGES),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),
     File("docs/reference/cli.md", commands.text),

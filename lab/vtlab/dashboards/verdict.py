@@ -168,7 +168,7 @@ def _figures_of_each() -> table.Panel:
         {"variant": "variant"},
         [
             column("throughput", "reqps", "vtlab_throughput_rate", "throughput"),
-            Column("ratio (one block, no interval)", "none", queries.ratio_by_hand(), 2),
+            Column("ratio (one block)", "none", queries.ratio_by_hand(), 2),
             Column("latency, mean", "s", queries.latency_mean(), texts=[NOT_SETTLED]),
             Column("latency, p99", "s", queries.latency_p99(), texts=[NOT_SETTLED, TOO_FEW]),
             column("memory", "bytes", "vtlab_memory_bytes", "resident"),
