@@ -115,9 +115,9 @@ PICTURES = (
 )
 #: Parts of the card that have a number, in its order.
 NUMBERED = (
-    ".lines div:nth-child(1) dd",
-    ".lines div:nth-child(2) dd",
-    ".lines div:nth-child(3) dd",
+    ".lines div:nth-child(1) dt",
+    ".lines div:nth-child(2) dt",
+    ".lines div:nth-child(3) dt",
     ".picture tbody tr:nth-child(1) th",
     ".picture thead .axis",
     ".picture tbody tr:nth-child(1) .outcome",
@@ -125,9 +125,10 @@ NUMBERED = (
 _NUMBERING = """selectors => selectors.forEach((selector, index) => {
   const part = document.querySelector('article.card ' + selector), at = part.getBoundingClientRect();
   const left = part.matches('.axis') ? at.left + at.width / 2 - 9 : at.left - 21;
+  const top = part.matches('dt') ? at.top : at.top + 3;
   const number = document.createElement('b');
   number.textContent = index + 1;
-  number.style.cssText = `position:absolute;left:${left + scrollX}px;top:${at.top + scrollY + 3}px;width:18px;` +
+  number.style.cssText = `position:absolute;left:${left + scrollX}px;top:${top + scrollY}px;width:18px;` +
     'height:18px;border-radius:50%;background:#0b5ea8;color:#fff;font:600 12px/18px system-ui,sans-serif;' +
     'text-align:center';
   document.body.append(number);
