@@ -86,8 +86,8 @@ def in_ms(seconds: float) -> str:
 
 
 def compiled(trials: Sequence[Trial], limit: float) -> list[str]:
-    """Lists the variants that used most of their CPU in a trial, with much of it for the JIT compiler: on a slow machine
-    the first trials of a JVM are limited by that, whatever was planted. The quota stops bursts from 0.7 of it on."""
+    """Lists the variants that used most of their CPU in a trial, with much of it for the JIT compiler: on a slow
+    machine the first trials of a JVM are limited by that, whatever was planted."""
     servers = [(trial.variant, trial.server.get("cpu_cores"), trial.server.get("jit_cpu")) for trial in trials]
     return [name for name, cores, jit in servers if cores and jit and cores >= 0.7 * limit and jit >= 0.1 * limit]
 
@@ -147,9 +147,7 @@ class Lab:
         judged = [check for check in checks.results([both], planned) if check.name not in NOT_HERE | {sampled}]
         judged += [check for check in checks.results([block], planned) if check.name == sampled]
         reasons = [f"{check.name}: {check.worst}" for check in judged if not check.passed]
-        reasons += [
-            f"the JIT compiler shares the CPU of {name}" for name in compiled(block.trials, planned.limits.cpu)
-        ]
+        reasons += [f"the JIT compiler shares the CPU of {name}" for name in compiled(block.trials, planned.limits.cpu)]
         return reasons + self._stalls.disturbed([*block.single, *block.trials])
 
     def measured(self, wanted: ShortBlock, number: int, attempt: int = 1) -> Block:

@@ -109,7 +109,9 @@ def own_cores(cores: int, together: Callable[[int], float]) -> Prerequisite:
     state = f"all {cores} at once compute {times:.1f} times as much as one"
     if times >= LEAST_TOGETHER * cores:
         return Prerequisite("own cores", state)
-    fix = "measure a service that computes on a machine whose cores are its own; one that waits can be measured here"
+    fix = (
+        "measure a service that computes on a machine whose cores nobody else uses; one that waits can be measured here"
+    )
     return Prerequisite("own cores", f"{state}: they slow each other", fix, optional=True)
 
 
