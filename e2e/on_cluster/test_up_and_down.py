@@ -1,4 +1,5 @@
-"""What a reader types first, `make up` and `helm test`, on the cluster of the tests. Runs last: the release stays."""
+"""Commands that a reader types first, `make up` and `helm test`, on the cluster of the tests. Runs last: the release
+stays."""
 
 from __future__ import annotations
 

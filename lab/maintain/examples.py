@@ -26,7 +26,7 @@ _LAST = "errors "
 
 
 def text(repository: Path, page: str) -> str:
-    """Returns the page with its examples in the words of today."""
+    """Returns the page with its examples in the words of today. ValueError where it has none."""
 
     def example(found: re.Match[str]) -> str:
         lines = _printed(repository / found["results"])
@@ -35,7 +35,10 @@ def text(repository: Path, page: str) -> str:
             lines = lines[: end + 1]
         return found["before"] + "".join(f"{line.rstrip()}\n" for line in lines) + found["after"]
 
-    return _EXAMPLE.sub(example, (repository / page).read_text(encoding="utf-8"))
+    changed, count = _EXAMPLE.subn(example, (repository / page).read_text(encoding="utf-8"))
+    if not count:
+        raise ValueError(f"{page} has no example: <!-- vtlab report RESULTS --> is missing before its block")
+    return changed
 
 
 def _printed(results: Path) -> list[str]:

@@ -60,7 +60,7 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tools, "find_prometheus", lambda: Tool(Path("/prometheus"), "3.15.0"))
     monkeypatch.setattr(sample, "JAR", jar)
     monkeypatch.setattr(sample, "train", lambda *_: None)
-    monkeypatch.setattr(core_speed, "together", float)
+    monkeypatch.setattr(core_speed, "two_over_one", lambda: 2.0)
     # Only k6 knows the length of a block, and tells it by its plan.
     monkeypatch.setattr(estimates, "block_seconds", lambda *_: 60.0)
     return jar

@@ -11,8 +11,9 @@ from rich.console import Console
 from vtlab import shipped
 from vtlab.doctor import local
 from vtlab.doctor.prerequisite import Prerequisite, print_prerequisites
-from vtlab.host import maven_artifact, tools
-from vtlab.host.core_speed import together
+from vtlab.errors import LabError
+from vtlab.host import core_speed, maven_artifact, process_ledger, tools
+from vtlab.host.core_speed import two_over_one
 from vtlab.services.companions import mariadb, mariadb_server
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -102,18 +103,30 @@ def test_a_database_of_the_users_serves_what_it_can(tmp_path: Path, monkeypatch:
 def test_cores_that_slow_each_other_are_told() -> None:
     """Seen: two cores of a shared machine that computed 1.1 times as much as one, without steal. CPU a request varied
     between 1.9 and 4.6 ms, and three attempts at a block of spring-petclinic were rejected."""
-    assert local.own_cores(2, lambda _: 1.96).state == "all 2 at once compute 2.0 times as much as one"
-    assert local.own_cores(2, lambda _: 1.96).fix == ""
-    shared = local.own_cores(2, lambda _: 1.1)
-    assert shared.state == "all 2 at once compute 1.1 times as much as one: they slow each other"
+    assert local.own_cores(2, lambda: 1.96) == Prerequisite("own cores", "two at once compute 2.0 times as much as one")
+    shared = local.own_cores(2, lambda: 1.1)
+    assert shared.state == "two at once compute 1.1 times as much as one: they slow each other"
     assert "whose cores nobody else uses" in shared.fix
     assert shared.optional, "a service that waits can be measured"
-    assert local.own_cores(1, lambda _: pytest.fail("nothing to compare")).fix == ""
+    assert local.own_cores(1, lambda: pytest.fail("nothing to compare")).fix == ""
 
 
-def test_the_speed_of_all_cores_is_that_of_processes_that_compute_at_once() -> None:
-    """One process more computes at least something, and no more than its share."""
-    assert 0 < together(2, seconds=0.05) < 20
+def test_cores_are_not_compared_beside_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(_: Path) -> None:
+        raise LabError("another vtlab is measuring", "wait")
+
+    names = [candidate.name for candidate in local.prerequisites(tmp_path)]
+    assert "own cores" in names
+    monkeypatch.setattr(process_ledger, "refuse_if_busy", busy)
+    assert [candidate.name for candidate in local.prerequisites(tmp_path)] == [n for n in names if n != "own cores"]
+
+
+def test_the_speed_of_two_cores_is_that_of_processes_that_compute_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert two_over_one(seconds=0.05) > 0
+    rounds, asked = iter((100, 150, 130, 100)), []
+    monkeypatch.setattr(core_speed, "_compute", lambda processes, _: asked.append(processes) or next(rounds))
+    assert two_over_one() == pytest.approx(280 / 200)
+    assert asked == [1, 2, 2, 1]
 
 
 @pytest.mark.parametrize("is_checkout", [True, False])

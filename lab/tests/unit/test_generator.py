@@ -53,12 +53,16 @@ def test_late_arrivals_change_a_percentile_of_whose_tail_they_are_a_fifth(late: 
         assert "of the arrivals late" in reasons_of(with_trial(1, OPEN, latency=quick, **lateness), OPEN), name
 
 
-@pytest.mark.parametrize(("late", "blurred"), [(20, ()), (26, ("p99",)), (130, ("p95", "p99"))])
-def test_late_arrivals_blur_a_percentile_of_whose_tail_they_are_half(late: int, blurred: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("late", "seconds", "blurred"), [(24, 0.1, False), (26, 0.1, True), (26, 1.0, False)])
+def test_late_arrivals_blur_a_p99_of_whose_tail_they_are_more_than_half(
+    late: int, seconds: float, blurred: bool
+) -> None:
     lateness = {"late_max": 0.04, "started": 5000, "completed": 5000, "late_arrivals": late}
-    for seconds, names in ((0.1, blurred), (1.0, ())):
-        trial = with_trial(1, OPEN, latency=recorded.latency(5000, seconds), **lateness).trials[1]
-        assert tuple(name for name in ("p50", "p95", "p99") if generator.blurs(trial, name)) == names, seconds
+    trial = with_trial(1, OPEN, latency=recorded.latency(5000, seconds), **lateness).trials[1]
+    assert generator.blurs_p99(trial) == blurred
+    answers = recorded.answers(50_000).model_copy(update={"latency": recorded.latency(50_000, seconds)})
+    script = recorded.changed_trial(trial, answers=answers)
+    assert not generator.blurs_p99(script), "one of ten answers of an iteration is late"
 
 
 def test_the_lateness_of_a_script_is_beside_its_answers() -> None:

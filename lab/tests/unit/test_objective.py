@@ -34,14 +34,17 @@ def test_a_percentile_with_too_few_answers_is_not_known() -> None:
     assert "at 20 users not known of platform and virtual" in str(objective.sentence(wanted("p99=200ms")))
 
 
-def test_a_percentile_that_k6_blurred_is_not_known() -> None:
+def test_a_p99_that_misses_by_arrivals_that_k6_sent_late_is_not_known() -> None:
     def late(t: Trial) -> Trial:
-        changes = {"started": 1000, "late_arrivals": 550, "late_max": 0.3} if t.variant == "virtual" else {}
-        return recorded.changed_trial(t, **changes)
+        changes = {"late_arrivals": 30, "late_max": 0.3} if t.variant == "virtual" else {}
+        return recorded.changed_trial(t, started=5000, answers=None, latency=recorded.latency(5000, 0.2), **changes)
 
     blocks = [recorded.copied(b, {"typical": [late(t) for t in b.typical]}) for b in BASE.accepted]
-    text = str(objective.sentence(wanted("p50=300ms", replace(BASE, accepted=blocks))))
-    assert "at 29.3/s met by platform (201 ms), not known of virtual;" in text
+    blurred = replace(BASE, accepted=blocks)
+    assert "missed by platform by 10.0 ms (210 ms), not known of virtual;" in str(
+        objective.sentence(wanted("p99=200ms", blurred))
+    )
+    assert "met by platform (210 ms) and virtual (210 ms);" in str(objective.sentence(wanted("p99=300ms", blurred)))
 
 
 def test_an_overloaded_variant_misses_it() -> None:

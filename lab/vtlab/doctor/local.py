@@ -18,12 +18,13 @@ from vtlab.services.companions import companion_services
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
-#: Share of their sum that all cores must compute at once.
-LEAST_TOGETHER = 0.7
+#: What two cores must compute at once, of what one computes alone.
+LEAST_OF_TWO = 1.4
 
 
 def prerequisites(root: Path) -> list[Prerequisite]:
     """Checks every prerequisite, in the order in which a run needs them."""
+    idle = check("no other run", lambda: _idle(root))
     return [
         _platform(),
         check("JDK", _jdk),
@@ -33,9 +34,10 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         replace(check("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
         limits(cgroup_hierarchies.Host()),
         _cores(),
-        own_cores(os.cpu_count() or 1, core_speed.together),
         _room(root),
-        check("no other run", lambda: _idle(root)),
+        idle,
+        # To compute would disturb it.
+        *([] if idle.fix else [own_cores(len(os.sched_getaffinity(0)), core_speed.two_over_one)]),
         _needed("MariaDB", lambda: companion_services.describe_database("database")),
         _needed("PostgreSQL", lambda: companion_services.describe_database("postgres")),
         _needed("JDK 21", lambda: _tool(tools.find_java("21"))),
@@ -101,13 +103,14 @@ def _cores() -> Prerequisite:
     return Prerequisite("cores", "1", "the service and the load generator need a core each: use a machine with two")
 
 
-def own_cores(cores: int, together: Callable[[int], float]) -> Prerequisite:
-    """Checks whether the cores slow each other: blocks of a service that computes are rejected or scatter then."""
+def own_cores(cores: int, two_over_one: Callable[[], float]) -> Prerequisite:
+    """Checks whether two cores, one for the service and one for k6, slow each other: blocks of a service that computes
+    are rejected or scatter then. ``cores``: those that vtlab may use."""
     if cores < 2:
         return Prerequisite("own cores", "one core cannot be compared")
-    times = together(cores)
-    state = f"all {cores} at once compute {times:.1f} times as much as one"
-    if times >= LEAST_TOGETHER * cores:
+    times = two_over_one()
+    state = f"two at once compute {times:.1f} times as much as one"
+    if times >= LEAST_OF_TWO:
         return Prerequisite("own cores", state)
     fix = (
         "measure a service that computes on a machine whose cores nobody else uses; one that waits can be measured here"

@@ -92,9 +92,9 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
         return Reason("latency is not steady within a window")
     if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
         return Reason("it lies between two modes, or too few answers lie beyond it")
-    name = criterion.percentile if criterion.key.criterion == "tail" else "p50"
-    if any(generator.blurs(t, name) for t in trials_of_pair if name):
-        return Reason(f"k6 sent late as many arrivals as half of those beyond {name}")
+    is_p99 = criterion.key.criterion == "tail" and criterion.percentile == "p99"
+    if is_p99 and any(map(generator.blurs_p99, trials_of_pair)):
+        return Reason("k6 sent more arrivals late than half of those beyond p99", "undecided")
     if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):
         return Reason("the answers do not account for all users")
     return None

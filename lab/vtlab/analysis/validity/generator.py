@@ -31,8 +31,8 @@ MOST_LATE = 0.01
 NEGLIGIBLE = 0.10
 #: Share of the answers beyond a percentile that late arrivals must be to change it.
 LEAST_OF_BEYOND = 0.2
-#: Share of the answers beyond a percentile up to which late arrivals leave it an outcome: of exponential latencies half
-#: makes a p99 1.15 times as long (log 200 / log 100), less than the margin of ``tail``.
+#: Share of the answers beyond p99 up to which late arrivals leave it an outcome: of exponential latencies half makes it
+#: 1.15 times as long (log 200 / log 100), less than the margin of ``tail``.
 MOST_OF_BEYOND = 0.5
 _SATURATED = "the load generator was saturated"
 
@@ -47,14 +47,14 @@ def is_typical_load_late(block: Block, experiment: Experiment) -> bool:
     return any(value.moment == TYPICAL for check in ON_TIME for value in check.beyond(block, experiment))
 
 
-def blurs(trial: Trial, percentile: str) -> bool:
-    """Tells whether late arrivals may be most of what lies beyond a percentile (``p99``) of an accepted window: up to
-    ``MOST_LATE`` of all arrivals pass, which is all of what is beyond p99."""
-    value: float | None = getattr(trial.user_latency, percentile)
-    if trial.rate is None or not trial.started or value is None:
+def blurs_p99(trial: Trial) -> bool:
+    """Tells whether late arrivals may be most of what lies beyond the p99 of an accepted window: ``MOST_LATE`` of all
+    arrivals pass, which is as much. In a script the first answer of an iteration alone is late with it."""
+    latency = trial.user_latency
+    if trial.rate is None or not trial.started or latency.p99 is None:
         return False
-    share = trial.late_arrivals / trial.started
-    return share > (1 - percentiles.SHARES[percentile]) * MOST_OF_BEYOND and trial.late_max > NEGLIGIBLE * value
+    late = trial.late_arrivals / trial.started * trial.latency.count / latency.count
+    return late > 0.01 * MOST_OF_BEYOND and trial.late_max > NEGLIGIBLE * latency.p99
 
 
 def _idle_cores(trial: Trial, _: Experiment) -> Value:

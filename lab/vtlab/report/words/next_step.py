@@ -57,13 +57,13 @@ def _step(text: str, command: str | None) -> str:
 def _after_invalid(analysis: Analysis) -> str:
     if not analysis.verdict.rejected:
         return "Measure the missing blocks: vtlab resume"
-    if planned := analysis.run.manifest.typical:
-        rejected = [block for block in analysis.run.blocks if block not in analysis.accepted]
-        if all(generator.is_typical_load_late(block, analysis.run.experiment) for block in rejected):
-            half = round(planned.rate / 2, 1)
-            command = calls.again(analysis, {**calls.same_load(analysis), "--rate": f"{half:g}"})
-            text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
-            return _step(text, command)
+    planned, experiment = analysis.run.manifest.typical, analysis.run.experiment
+    none_counts = not analysis.accepted
+    if planned and none_counts and all(generator.is_typical_load_late(b, experiment) for b in analysis.run.blocks):
+        half = round(planned.rate / 2, 1)
+        command = calls.again(analysis, {**calls.same_load(analysis), "--rate": f"{half:g}"})
+        text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
+        return _step(text, command)
     end = analysis.verdict.end
     text = "The report says why blocks were rejected"
     return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
