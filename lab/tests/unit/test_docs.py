@@ -190,7 +190,7 @@ def test_each_step_of_the_tutorial_has_its_time_and_what_you_see() -> None:
     assert [name for name, text in steps if "**You see**" not in text] == []
 
 
-def test_the_outputs_in_the_tutorial_are_golden_ones() -> None:
+def test_the_tutorial_has_the_outputs_of_a_recorded_run_and_of_a_jar() -> None:
     measured, jar = fences(DOCS / "tutorial.md", "text")
     assert "VERDICT" in measured, "make check-generated compares it with the recorded run"
     assert jar.rstrip("\n") in (GOLDEN / "check-jar.txt").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,13 @@ def test_cores_are_not_compared_beside_another_run(tmp_path: Path, monkeypatch: 
     assert "own cores" in names
     monkeypatch.setattr(process_ledger, "refuse_if_busy", busy)
     assert [candidate.name for candidate in local.prerequisites(tmp_path)] == [n for n in names if n != "own cores"]
+
+
+def test_cores_are_not_compared_where_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has no ``os.sched_getaffinity`` on a Mac."""
+    monkeypatch.setattr(local.sys, "platform", "darwin")
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert "own cores" not in [candidate.name for candidate in local.prerequisites(tmp_path)]
 
 
 def test_the_speed_of_two_cores_is_that_of_processes_that_compute_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

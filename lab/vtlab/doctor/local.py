@@ -25,6 +25,8 @@ LEAST_OF_TWO = 1.4
 def prerequisites(root: Path) -> list[Prerequisite]:
     """Checks every prerequisite, in the order in which a run needs them."""
     idle = check("no other run", lambda: _idle(root))
+    # To compute would disturb another run.
+    measures_here = sys.platform == "linux" and not idle.fix
     return [
         _platform(),
         check("JDK", _jdk),
@@ -36,8 +38,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         _cores(),
         _room(root),
         idle,
-        # To compute would disturb it.
-        *([] if idle.fix else [own_cores(len(os.sched_getaffinity(0)), core_speed.two_over_one)]),
+        *([own_cores(len(os.sched_getaffinity(0)), core_speed.two_over_one)] if measures_here else []),
         _needed("MariaDB", lambda: companion_services.describe_database("database")),
         _needed("PostgreSQL", lambda: companion_services.describe_database("postgres")),
         _needed("JDK 21", lambda: _tool(tools.find_java("21"))),

@@ -54,7 +54,7 @@ def blurs_p99(trial: Trial) -> bool:
     if trial.rate is None or not trial.started or latency.p99 is None:
         return False
     late = trial.late_arrivals / trial.started * trial.latency.count / latency.count
-    return late > 0.01 * MOST_OF_BEYOND and trial.late_max > NEGLIGIBLE * latency.p99
+    return late > (1 - percentiles.SHARES["p99"]) * MOST_OF_BEYOND and trial.late_max > NEGLIGIBLE * latency.p99
 
 
 def _idle_cores(trial: Trial, _: Experiment) -> Value:
