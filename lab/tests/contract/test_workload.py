@@ -88,6 +88,15 @@ class Calls:
         return k6.read_document(call.document, self.log)
 
 
+def longer_windows(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Windows for a test to repeat until each trial has an answer, each with an empty folder: a machine may stall for
+    longer than the first."""
+    for measure in ("2500ms", "10s", "40s"):
+        work = folder / measure
+        work.mkdir()
+        yield work, measure
+
+
 def urls(servers: Mapping[str, WebShop]) -> dict[str, str]:
     """Where each variant is."""
     return {name: shop.url for name, shop in servers.items()}
@@ -197,10 +206,14 @@ def own_script(folder: Path) -> dict[str, Any]:
 def test_a_users_script_behaves_as_under_k6_run(tmp_path: Path) -> None:
     """A user's k6 script, imported once for each variant, has its options, counters, cookie jars, functions and setup
     as under k6 run, and asks its own variant only."""
-    with shops() as servers:
-        calls = Calls(tmp_path, described(tmp_path, own_script(tmp_path), users=6), urls(servers))
-        assert calls.check() == []
-        document = calls.trials()
+    for folder, measure in longer_windows(tmp_path):
+        with shops() as servers:
+            windows = {"ramp_up": "200ms", "measure": measure}
+            calls = Calls(folder, described(folder, own_script(folder), users=6, windows=windows), urls(servers))
+            assert calls.check() == []
+            document = calls.trials()
+        if all(trial.ok for trial in document.trials):
+            break
     assert "Error" not in calls.log
     for trial in document.trials:
         assert trial.failed == {}
@@ -246,13 +259,15 @@ def kiosks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 def test_scripts_run_unchanged_against_a_foreign_service(name: str, kiosks: dict[str, str], tmp_path: Path) -> None:
     """The scripts that k6 ships run unchanged against two variants of a foreign service, also those with a fixed
     address. So does one that uses counters, redirects, shared data and scenarios."""
-    # An iteration of the templates sleeps for a second.
-    measure = "2500ms" if name in ("minimal", "protocol") else "1s"
-    what = own_script(tmp_path) if name == "own" else shipped(tmp_path, name)
-    calls = Calls(tmp_path, described(tmp_path, what, windows={"ramp_up": "200ms", "measure": measure}), kiosks)
-    before = {variant: requests_of(url) for variant, url in kiosks.items()}
-    remarks = calls.check()
-    document = calls.trials()
+    for folder, measure in longer_windows(tmp_path):
+        what = own_script(folder) if name == "own" else shipped(folder, name)
+        windows = {"ramp_up": "200ms", "measure": measure}
+        calls = Calls(folder, described(folder, what, windows=windows, max_response="60s"), kiosks)
+        before = {variant: requests_of(url) for variant, url in kiosks.items()}
+        remarks = calls.check()
+        document = calls.trials()
+        if all(trial.ok for trial in document.trials):
+            break
     has_fixed_address = name not in ("protocol", "own")
     assert any("vtlab replaces it with that of each variant" in remark for remark in remarks) == has_fixed_address
     assert not any("checks fail" in remark for remark in remarks), remarks
@@ -292,10 +307,14 @@ export function setup() { throw new Error('setup was called'); }
 export function teardown() { throw new Error('teardown was called'); }
 export default function () { http.get(`${__ENV.BASE_URL}/`); }
 """
-    with shops() as servers:
-        calls = Calls(tmp_path, described(tmp_path, script(tmp_path, text)), urls(servers))
-        assert calls.check() == []
-        document = calls.trials()
+    for folder, measure in longer_windows(tmp_path):
+        with shops() as servers:
+            windows = {"ramp_up": "200ms", "measure": measure}
+            calls = Calls(folder, described(folder, script(folder, text), windows=windows), urls(servers))
+            assert calls.check() == []
+            document = calls.trials()
+        if all(trial.ok for trial in document.trials):
+            break
     assert "was called" not in calls.log
     assert all(trial.ok > 0 for trial in document.trials)
 
