@@ -97,7 +97,7 @@ TABLE: Sequence[File | Folder] = (
     File(throttling.PICTURE, throttling.picture),
     File(recording.PICTURE, lambda: recording.picture(recording.call(REPOSITORY))),
     File(block_timeline.PICTURE, lambda: block_timeline.picture(recording.call(REPOSITORY))),
-    File(users_curve.PICTURE, lambda: users_curve.picture(REPOSITORY / recording.RESULTS)),
+    File(users_curve.PICTURE, lambda: users_curve.picture(REPOSITORY / users_curve.RESULTS)),
     File(forest_plot.BY_CRITERION, lambda: forest_plot.by_criterion(measured_page.read(REPOSITORY))),
     File(forest_plot.THROUGHPUT, lambda: forest_plot.throughput(measured_page.read(REPOSITORY))),
     *(File(page, partial(examples.text, REPOSITORY, page)) for page in examples.PAGES),

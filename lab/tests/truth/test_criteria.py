@@ -142,7 +142,8 @@ def restarted(lab: Lab, jvms: Jvms, planned: Experiment, loser: str) -> None:
     assert (decision.rule, decision.loser, decision.fault) == (1, loser, "restarted")
     assert decision.advice == ("turn it on" if loser == PLATFORM else "leave it off")
     shown = measured_findings(planned, blocks, found.variants)
-    assert [finding.variant for finding in shown if finding.id == "probe-starved"] == [loser]
+    named = [(finding.id, finding.variant) for finding in shown if finding.id.startswith("probe-")]
+    assert named == [("probe-behind-requests" if loser == PLATFORM else "probe-starved", loser)]
     for trial in (trial for block in blocks for trial in block.trials):
         assert trial.probe is not None
         assert trial.probe.healthy == trial.probe.sent - trial.probe.unanswered

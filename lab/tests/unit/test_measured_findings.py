@@ -402,6 +402,18 @@ CASES: dict[str, Cases] = {
                 "62 % of the probes took over 1 s at full load, the longest 3.2 s",
                 "liveness probe",
             ),
+        ],
+        [
+            Case(result=HEALTHY, platform_result=HEALTHY),
+            Case(result=HEALTHY, platform_result=probed(97, "yes", 15.0)),
+            Case(result=probed(62, "at risk"), platform_result=probed(5, "at risk")),
+            # Without a liveness endpoint, or without probes.
+            Case(result=probed(62, None), platform_result=probed(0, None)),
+            Case(result=probed(62, "at risk")),
+        ],
+    ),
+    "probe-behind-requests": Cases(
+        [
             (
                 Case(result=HEALTHY, platform_result=probed(97, "yes", 15.0), shown_by="platform"),
                 "97 % of the probes took over 1 s at full load, the longest 15 s",
@@ -409,11 +421,9 @@ CASES: dict[str, Cases] = {
             ),
         ],
         [
-            Case(result=HEALTHY, platform_result=HEALTHY),
-            Case(result=probed(62, "at risk"), platform_result=probed(5, "at risk")),
-            # Without a liveness endpoint, or without probes.
-            Case(result=probed(62, None), platform_result=probed(0, None)),
-            Case(result=probed(62, "at risk")),
+            Case(result=probed(62, "at risk"), platform_result=HEALTHY),
+            Case(result=probed(5, "at risk"), platform_result=probed(97, "yes", 15.0)),
+            Case(result=probed(0, None), platform_result=probed(97, None)),
         ],
     ),
     "different-nodes": Cases(

@@ -185,8 +185,8 @@ def test_a_comparison_without_an_interval_is_not_drawn() -> None:
 
 
 def test_the_curve_has_every_level_of_the_search_and_says_where_the_variants_part() -> None:
-    text = users_curve.picture(REPOSITORY / recording.RESULTS)
-    run = store.read(REPOSITORY / recording.RESULTS)
+    text = users_curve.picture(REPOSITORY / users_curve.RESULTS)
+    run = store.read(REPOSITORY / users_curve.RESULTS)
     assert run.manifest.curve is not None
     assert all(f">{users:,}</text>" in text for users in run.manifest.curve.users)
     (first, *_) = curve_sentences.sentences(run.manifest.curve, list(run.experiment.variants))

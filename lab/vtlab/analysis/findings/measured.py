@@ -353,19 +353,23 @@ def throttled_bursts(pair: Pair) -> Shown | None:
 
 
 def probe_starved(pair: Pair) -> Shown | None:
-    """Detects a variant of whose liveness probes too many take over a second, while those of the other do not."""
-    if pair.platform is None:
+    """Detects virtual threads with which too many liveness probes take over a second, and with platform threads not."""
+    return _late_probes(pair.virtual, pair.platform) if pair.platform else None
+
+
+def probe_behind_requests(pair: Pair) -> Shown | None:
+    """Detects platform threads with which too many liveness probes take over a second, and with virtual threads not."""
+    return _late_probes(pair.platform, pair.virtual) if pair.platform else None
+
+
+def _late_probes(side: Side, other: Side) -> Shown | None:
+    late = {load: p for load, p in side.result.probes.items() if p.restarts in ("yes", "at risk")}
+    if not late or any(p.restarts != "no" for p in other.result.probes.values()) or not other.result.probes:
         return None
-    sides = (pair.platform, pair.virtual)
-    for side, other in (sides, sides[::-1]):
-        late = {load: p for load, p in side.result.probes.items() if p.restarts in ("yes", "at risk")}
-        if not late or any(p.restarts != "no" for p in other.result.probes.values()) or not other.result.probes:
-            continue
-        load, probe = max(late.items(), key=lambda item: item[1].over_second / item[1].sent)
-        amount = f"{_share(probe.over_second / probe.sent)} of the probes took over 1 s at {load} load"
-        longest = f", the longest {_seconds(probe.longest)}" if probe.longest else ""
-        return Shown(amount + longest, "liveness probe", side.variant)
-    return None
+    load, probe = max(late.items(), key=lambda item: item[1].over_second / item[1].sent)
+    amount = f"{_share(probe.over_second / probe.sent)} of the probes took over 1 s at {load} load"
+    longest = f", the longest {_seconds(probe.longest)}" if probe.longest else ""
+    return Shown(amount + longest, "liveness probe", side.variant)
 
 
 def different_nodes(pair: Pair) -> Shown | None:
@@ -397,6 +401,7 @@ DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "unfair-pool": unfair_pool,
     "throttled-bursts": throttled_bursts,
     "probe-starved": probe_starved,
+    "probe-behind-requests": probe_behind_requests,
     "different-nodes": different_nodes,
 }
 

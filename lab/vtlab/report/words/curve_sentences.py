@@ -34,14 +34,21 @@ def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
 def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     """Says where the variants part, why the search ended, and what it chose."""
     why = f": {curve.why}" if curve.why else ""
-    # A curve that did not level off has no knee.
-    reason = "twice the knee" if curve.ended == "levelled off" else "the end of the search; more users may show more"
     return [
         _parted_in_its_pair(curve, variants),
         f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It used one pair of JVMs and one"
         " window per level, so it has no interval.",
-        f"vtlab chose {curve.chosen:,} users for the blocks: {reason}.",
+        f"vtlab chose {curve.chosen:,} users for the blocks: {_reason(curve)}.",
     ]
+
+
+def _reason(curve: Curve) -> str:
+    """Says why the blocks have so many users; a curve that did not level off has no knee."""
+    if curve.ended == "levelled off":
+        return "twice the knee"
+    last = max(curve.users)
+    end = f"about twice the {last:,} of its last level" if curve.chosen > last else "the end of the search"
+    return f"{end}; more users may show more"
 
 
 def _parted_in_its_pair(curve: Curve, variants: Sequence[str]) -> str:
