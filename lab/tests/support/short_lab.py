@@ -137,7 +137,7 @@ class Lab:
         def measure(attempt: int) -> Block:
             return self.measured(wanted, number, attempt)
 
-        undisturbed(measure, judge, lambda block: self.disturbances(block, wanted.planned), attempts=3)
+        undisturbed(measure, judge, lambda block: self.disturbances(block, wanted.planned), attempts=6)
 
     def disturbances(self, block: Block, planned: Experiment) -> list[str]:
         """Lists the reasons for which a run would measure the block again, and the stalls of the machine."""

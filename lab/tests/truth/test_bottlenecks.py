@@ -24,7 +24,7 @@ from vtlab.model.records import Block
 
 __all__ = ["planted_service"]
 
-pytestmark = [pytest.mark.timeout(600), needs_root]
+pytestmark = [pytest.mark.timeout(1800), needs_root]
 
 #: One of each name.
 OF_EACH_NAME = {
@@ -149,4 +149,4 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
         jit = max(trial.server.get("jit_cpu") or 0.0 for trial in loaded.trials)
         return [*reasons, f"JIT compiler: {jit:.3f} cores"] if jit > MOST_JIT else reasons
 
-    undisturbed(measure, judge, disturbances, attempts=3)
+    undisturbed(measure, judge, disturbances, attempts=6)

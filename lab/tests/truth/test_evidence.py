@@ -23,7 +23,7 @@ from vtlab.model.records import Block
 
 __all__ = ["planted_service"]
 
-pytestmark = [pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.timeout(1800), needs_root]
 
 #: Five requests an iteration.
 SCRIPT = """

@@ -26,7 +26,7 @@ from vtlab.services.resolve import complete
 
 __all__ = ["planted_service"]
 
-pytestmark = [pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.timeout(1800), needs_root]
 
 #: Cheap requests for the warm-up, where those of the trial take seconds.
 CHEAP = {"warmup_query": {"duration": "50ms"}, "warmup_load": "2s"}

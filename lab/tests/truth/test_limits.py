@@ -24,7 +24,7 @@ from vtlab.model.records import Block
 from vtlab.model.verdict import VariantResult
 from vtlab.services.resolve import complete
 
-pytestmark = [pytest.mark.timeout(600), needs_root]
+pytestmark = [pytest.mark.timeout(1800), needs_root]
 
 #: H2 hands a row's lock to any of those who wait: the unluckiest would wait for longer than its time-out.
 PATIENT = Jvms(settings={"SPRING_DATASOURCE_HIKARI_CONNECTIONINITSQL": "set lock_timeout 60000"})

@@ -13,7 +13,7 @@ from tests.support.real_block import Measured
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import measured_variant
 
-pytestmark = [pytest.mark.small, pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.small, pytest.mark.timeout(2400), needs_root]
 
 
 @pytest.fixture(scope="module")
