@@ -23,12 +23,15 @@ NAMESPACE = "lab"
 UP = REPOSITORY / ".tools" / "up"
 CompletedProcess = subprocess.CompletedProcess[str]
 PROMETHEUS = "/api/v1/namespaces/monitoring/services/prometheus-operated:9090/proxy/api/v1"
+#: Seconds that a command may take: more than helm and kubectl wait.
+PATIENCE = 600.0
+WAIT = ("--wait", "--timeout", "5m")
 
 
 def run(
     *command: str | Path,
     given: str | None = None,
-    timeout: float = 300,
+    timeout: float = PATIENCE,
     env: dict[str, str] | None = None,
 ) -> str:
     """The command's output; fails the test, with all output, where the exit code is not 0."""
@@ -40,7 +43,7 @@ def run(
 def attempt(
     *command: str | Path,
     given: str | None = None,
-    timeout: float = 300,
+    timeout: float = PATIENCE,
     env: dict[str, str] | None = None,
 ) -> CompletedProcess:
     """The command, with any exit code."""
@@ -55,7 +58,7 @@ def attempt(
     )
 
 
-def kubectl(*words: str, given: str | None = None, timeout: float = 300) -> str:
+def kubectl(*words: str, given: str | None = None, timeout: float = PATIENCE) -> str:
     """kubectl in the lab's namespace."""
     return run("kubectl", "-n", NAMESPACE, *words, given=given, timeout=timeout)
 
@@ -65,9 +68,9 @@ def get(*words: str) -> Any:
     return json.loads(kubectl("get", *words, "-o", "json"))
 
 
-def helm(*words: str | Path, timeout: float = 400) -> str:
+def helm(*words: str | Path) -> str:
     """helm in the lab's namespace."""
-    return run("helm", "-n", NAMESPACE, *words, timeout=timeout)
+    return run("helm", "-n", NAMESPACE, *words)
 
 
 def answer(variant: str, path: str) -> Any:
@@ -139,18 +142,23 @@ def install(*words: str, command: str = "install") -> None:
     image = ["--set", f"image.repository={name}", "--set-string", f"image.tag={tag}"]
     if os.environ.get("LAB_PULL"):
         image += ["--set", f"image.pullPolicy={os.environ['LAB_PULL']}"]
-    helm(command, "lab", CHART, *image, "--wait", "--timeout", "4m", *words)
+    helm(command, "lab", CHART, *image, *WAIT, *words)
 
 
 def upgrade(*words: str, wait: bool = True) -> None:
     """helm upgrade of the release, with its values and what ``words`` change."""
-    waiting = ("--wait", "--timeout", "4m") if wait else ()
+    waiting = WAIT if wait else ()
     helm("upgrade", "lab", CHART, "--reset-then-reuse-values", *words, *waiting)
 
 
 def rollback(revision: str = "") -> None:
     """To the revision before, or to that one."""
-    helm("rollback", "lab", *([revision] if revision else []), "--wait", "--timeout", "4m")
+    helm("rollback", "lab", *([revision] if revision else []), *WAIT)
+
+
+def uninstall() -> None:
+    """helm uninstall of the release."""
+    helm("uninstall", "lab", *WAIT)
 
 
 def enforces_policies() -> bool:
@@ -164,7 +172,7 @@ def fresh_namespace() -> None:
     nor a test made: it may be another user's."""
     made = f"made {NAMESPACE}\n"
     if made in UP.read_text(encoding="utf-8"):
-        run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=200)
+        run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found")
     else:
         there = attempt("kubectl", "get", "namespace", NAMESPACE).returncode == 0
         assert not there, f"namespace {NAMESPACE} was here before: delete it, or test on another cluster"

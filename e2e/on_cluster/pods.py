@@ -39,4 +39,4 @@ def pod_of_chart(name: str, java: int, options: Iterable[str] = (), environment:
 def start(pod: Any) -> None:
     """Creates the pod and waits until it is ready."""
     lab.kubectl("create", "-f", "-", given=json.dumps(pod))
-    lab.kubectl("wait", "pod", pod["metadata"]["name"], "--for=condition=Ready", "--timeout=5m", timeout=400)
+    lab.kubectl("wait", "pod", pod["metadata"]["name"], "--for=condition=Ready", "--timeout=5m")

@@ -48,7 +48,7 @@ def waiting(pod: Pod, labels: dict[str, str]) -> Iterator[Pod]:
     spec = pods.pod_of_chart(pod.name, 25)["spec"]
     (container,) = spec["containers"]
     container = {key: container[key] for key in ("name", "image", "securityContext")}
-    container["command"] = ["sleep", "600"]
+    container["command"] = ["sleep", "7200"]
     spec = {
         "securityContext": spec["securityContext"],
         "containers": [container],
@@ -59,7 +59,7 @@ def waiting(pod: Pod, labels: dict[str, str]) -> Iterator[Pod]:
     document = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     lab.run("kubectl", "create", "-f", "-", given=json.dumps(document))
     try:
-        words = ("wait", "pod", pod.name, "--for=condition=Ready", "--timeout=2m")
+        words = ("wait", "pod", pod.name, "--for=condition=Ready", "--timeout=5m")
         lab.run("kubectl", "-n", pod.namespace, *words)
         yield pod
     finally:
@@ -111,7 +111,7 @@ def hold_flows(allowed: dict[Flow, bool]) -> None:
     """Fails unless each flow is accepted, or refused, as it is to be."""
     for flow, reached in allowed.items():
         # A policy holds for a new pod only after a moment.
-        lab.until(f"{flow}: {reached}", partial(holds, flow, reached), within=30)
+        lab.until(f"{flow}: {reached}", partial(holds, flow, reached), within=180)
 
 
 def holds(flow: Flow, reached: bool) -> bool:

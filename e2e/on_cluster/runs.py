@@ -12,7 +12,7 @@ from e2e.on_cluster import lab
 from tests.support import lab_call
 
 #: Seconds for which a line of vtlab's output is waited for, and for which its clean-up may take.
-PATIENCE, PARTING = 1800.0, 300.0
+PATIENCE, PARTING = 5400.0, 300.0
 #: A machine that is busy otherwise costs blocks, not a test.
 MAX_REJECTED = 30
 
@@ -30,7 +30,7 @@ def limited(folder: Path) -> dict[str, str]:
     """The environment of a user who has no rights but what is bound to the service account `runner`, made here."""
     lab.kubectl("create", "serviceaccount", "runner")
     admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
-    token = lab.kubectl("create", "token", "runner", "--duration", "2h").strip()
+    token = lab.kubectl("create", "token", "runner", "--duration", "12h").strip()
     user = admin["contexts"][0]["context"]["user"]
     admin["users"] = [{"name": user, "user": {"token": token}}]
     kubeconfig = folder / "kubeconfig"

@@ -29,7 +29,7 @@ def _lab() -> Iterator[None]:
     lab.fresh_namespace()
     lab.install()
     yield
-    lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
+    lab.uninstall()
 
 
 def running_pods(selector: str) -> list[str]:

@@ -145,5 +145,5 @@ def test_it_ends_in_order_at_sigterm(image: Image) -> None:
     """SIGTERM to the image's first process ends the application in order, by that signal."""
     image.inside("kill -TERM 1")
     exit_code = "{.status.containerStatuses[?(@.name=='app')].state.terminated.exitCode}"
-    lab.kubectl("wait", "pod", image.pod, f"--for=jsonpath={exit_code}=143", "--timeout=2m")
+    lab.kubectl("wait", "pod", image.pod, f"--for=jsonpath={exit_code}=143", "--timeout=5m")
     assert [line for line in image.log().splitlines() if "Exception" in line and CLASS_LOAD not in line] == []

@@ -79,9 +79,9 @@ def _shop() -> Iterator[None]:
     lab.fresh_namespace()
     for document in shop():
         lab.kubectl("create", "-f", "-", given=json.dumps(document))
-    lab.kubectl("rollout", "status", "deployment/shop", "--timeout=5m", timeout=400)
+    lab.kubectl("rollout", "status", "deployment/shop", "--timeout=5m")
     yield
-    lab.run("kubectl", "delete", "namespace", lab.NAMESPACE, timeout=200)
+    lab.run("kubectl", "delete", "namespace", lab.NAMESPACE)
 
 
 def roles() -> tuple[str, str]:
@@ -197,7 +197,7 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     after = lab.get("deployment", "shop")
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
     assert endpoints() == {original}
-    lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted what vtlab made", lambda: left() == [])
 
 
 def check_copies(blocks: list[dict[str, Any]]) -> None:
@@ -224,7 +224,7 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
     with runs.Running(tmp_path, *measure(path, tmp_path / "stopped")) as run:
         run.until(measuring(1))
         assert run.end(signal.SIGINT) == 130, run.text()
-    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted the copies", lambda: left() == [])
 
     with runs.Running(tmp_path, *measure(path, tmp_path / "killed")) as run:
         run.until(measuring(1))
@@ -234,7 +234,7 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
     done = runs.vtlab(*measure(path, tmp_path / "next"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert runs.verdict(lab_call.only(tmp_path / "next"))["valid"] is True
-    lab.until("the cluster has deleted all copies", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted all copies", lambda: left() == [])
 
 
 @pytest.mark.cluster_all
@@ -271,7 +271,7 @@ def test_a_load_is_searched_with_copies(with_other_prometheus: dict[str, str], t
     document = runs.verdict(lab_call.only(root))
     if curve.chosen > 5 and document["valid"]:
         assert document["variants"]["platform"]["bottleneck"]["resource"] == "tomcat-threads", run.text()
-    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted the copies", lambda: left() == [])
 
 
 #: Users log in, and ask for what the rows of data and a variable say: with another value the service answers 400.
@@ -324,7 +324,7 @@ def test_data_login_and_scripts_reach_k6_by_a_secret(by: str, limited: dict[str,
     (trials, *_) = (block["trials"] for block in lab_call.blocks(lab_call.only(root)) if block["trials"])
     assert {trial["variant"] for trial in trials} == {"platform", "virtual"}
     assert all(trial["ok"] and not trial["failed"] for trial in trials), trials
-    lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted what vtlab made", lambda: left() == [])
 
 
 @pytest.fixture
@@ -345,28 +345,31 @@ def test_an_image_alone_is_measured(tmp_path: Path) -> None:
     namespace has no policies."""
     service = {"name": "cart", "image": os.environ["LAB_IMAGE"], "jvm_flags": ["-XX:MaxRAMPercentage=50"]}
     root = tmp_path / "results"
-    with runs.Running(tmp_path, *measure(experiment(tmp_path, service), root)) as run:
+    # Ready before, as the run may be over sooner than a pod is.
+    with (
+        reach.waiting(reach.Pod(lab.NAMESPACE, "stranger"), {"app": "stranger"}) as stranger,
+        runs.Running(tmp_path, *measure(experiment(tmp_path, service), root)) as run,
+    ):
         run.until(measuring(1))
         if lab.enforces_policies():
-            check_closed()
+            check_closed(stranger)
         assert run.exit_code() == 0, run.text()
     results = lab_call.only(root)
     assert runs.verdict(results)["valid"] is True
     of_run = f'testid="{store.read(results).manifest.run_id}"'
     assert lab.value(f"last_over_time(vtlab_verdict_blocks{{{of_run}}}[1h])") == 1
     assert lab.prometheus("series", **{"match[]": f'{{__name__=~"k6_.+", {of_run}}}'}) == []
-    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted the copies", lambda: left() == [])
 
 
-def check_closed() -> None:
-    """Asserts that the policy of a run's own Prometheus keeps other pods out of it."""
+def check_closed(stranger: reach.Pod) -> None:
+    """Asserts that the policy of a run's own Prometheus keeps another pod out of it."""
     (service,) = lab.get("services", "-l", f"{OF_VTLAB},app.kubernetes.io/component=prometheus")["items"]
     (policy,) = lab.get("networkpolicies")["items"]
     address = (f"{service['metadata']['name']}.{lab.NAMESPACE}", 9090)
-    with reach.waiting(reach.Pod(lab.NAMESPACE, "stranger"), {"app": "stranger"}) as stranger:
-        assert not reach.reaches(stranger, *address)
-        lab.kubectl("delete", "networkpolicy", policy["metadata"]["name"])
-        lab.until("without the policy it is open", lambda: reach.reaches(stranger, *address), within=30)
+    assert not reach.reaches(stranger, *address)
+    lab.kubectl("delete", "networkpolicy", policy["metadata"]["name"])
+    lab.until("without the policy it is open", lambda: reach.reaches(stranger, *address))
 
 
 @pytest.mark.cluster_all
@@ -381,7 +384,7 @@ def test_the_runs_own_prometheus_that_is_killed_costs_a_block(tmp_path: Path) ->
         assert run.exit_code() == 0, run.text()
     assert "Prometheus" in runs.faults(lab_call.only(root))
     assert runs.verdict(lab_call.only(root))["valid"] is True
-    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted the copies", lambda: left() == [])
 
 
 @pytest.mark.cluster_all
@@ -402,11 +405,11 @@ def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
     held = json.loads(lab.get("configmap", "lab-verdict")["data"]["verdict.json"])
     assert (held["valid"], held["n"], held["environment"]["target"]) == (True, 1, "kubernetes")
     assert held["variants"].keys() == {"platform", "virtual"}
-    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+    lab.until("the cluster has deleted the copies", lambda: left() == [])
     # Uninstalled while it measures, it has no rights any more.
     lab.install(*given, "--set", "monitoring.enabled=false", command="upgrade")
     # By then that Prometheus has told it that it scrapes the copies.
     lab.until("the second Job has copies under load", lambda: made("k6"), within=600)
     assert len(made("prometheus")) == 1
-    lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
-    lab.until("the cluster has deleted the copies of a runner that is gone", lambda: left() == [], within=240)
+    lab.uninstall()
+    lab.until("the cluster has deleted the copies of a runner that is gone", lambda: left() == [])

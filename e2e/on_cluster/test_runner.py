@@ -97,4 +97,4 @@ def test_without_the_runner_nothing_of_it_is_left() -> None:
     kinds = "jobs,configmaps,serviceaccounts,roles,rolebindings"
     assert lab.kubectl("get", kinds, "-l", "app.kubernetes.io/component=runner", "-o", "name").split() == []
     assert lab.get("deployment/lab-virtual")["status"]["readyReplicas"] == 1
-    lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
+    lab.uninstall()
