@@ -16,7 +16,7 @@ from vtlab.analysis.laws.phases import measured_variant
 from vtlab.model.records import Block
 from vtlab.planning.load_call import LoadCall
 
-pytestmark = [pytest.mark.timeout(300), needs_root]
+pytestmark = [pytest.mark.timeout(600), needs_root]
 
 VARIANTS = ("platform", "virtual")
 

@@ -28,7 +28,7 @@ from vtlab.services.companions.database import Access
 from vtlab.services.companions.mariadb_server import MariaDb
 
 real = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(400),
     pytest.mark.skipif(
         (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="no MariaDB for this machine"
     ),
@@ -54,7 +54,7 @@ def query(folder: Path, access: Access, statement: str) -> subprocess.CompletedP
             [client, f"--defaults-file={secret}", "--skip-ssl", f"--host={host}", f"--port={port}", "-Ne", statement],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
         )
     finally:
         secret.unlink()
@@ -201,7 +201,7 @@ if {when == "made"}:
 started(root / "run", ledger)
 kill()
 """
-        done = subprocess.run([sys.executable, "-c", script], timeout=60, cwd=Path(__file__).parents[2], check=False)
+        done = subprocess.run([sys.executable, "-c", script], timeout=180, cwd=Path(__file__).parents[2], check=False)
         assert done.returncode == -signal.SIGKILL
         if when == "served":
             assert len(leftovers(tmp_path)) == 1

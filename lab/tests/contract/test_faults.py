@@ -58,9 +58,9 @@ def test_a_k6_that_dies_again_and_again_makes_the_run_invalid(tmp_path: Path) ->
     with Running(tmp_path, "run", slow, "--blocks", "1", "--results", root) as run:
         for attempt in ("block 1 of 1: warm-up", "attempt 2: warm-up", "attempt 3: warm-up"):
             run.until(attempt)
-            run.wait_for(lambda: any("k6" in role and alive(pid) for role, pid in started(root)), "a k6", 30)
+            run.wait_for(lambda: any("k6" in role and alive(pid) for role, pid in started(root)), "a k6", 120)
             kill(root, "k6")
-        assert run.process.wait(120) == 4, run.text()
+        assert run.process.wait(300) == 4, run.text()
         assert "k6" in run.text()
     results = only(root)
     assert verdict(results)["valid"] is False

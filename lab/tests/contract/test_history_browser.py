@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.contract.test_report_browser import AXE, LOW_CONTRAST, SIZES, VIOLATIONS
+from tests.support.browser import new_page
 from tests.unit.test_report_html import RUNS
 from vtlab.analysis.verdict import analyse_all
 from vtlab.report.pages import run_history
@@ -28,7 +29,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_fits_its_screen(browser: Browser, page_file: Path, size: tuple[int, int], colours: Any) -> None:
     """The history of runs fits phone and desktop in light and dark, with contrast, fetches nothing, and axe-core finds
     no violation in it."""
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours, bypass_csp=True)
+    page = new_page(browser, viewport={"width": size[0], "height": size[1]}, color_scheme=colours, bypass_csp=True)
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(page_file.as_uri())

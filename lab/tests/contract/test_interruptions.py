@@ -67,7 +67,7 @@ def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(make_disk: MakeDis
         assert "earlier vtlab left behind" in run.text()
         assert [pid for pid in orphans if alive(pid)] == []
         filler = fill(disk)
-        assert run.process.wait(120) == 3, run.text()
+        assert run.process.wait(300) == 3, run.text()
         assert "Traceback" not in run.text()
         assert "disk" in run.text() or "space" in run.text()
     assert leftovers(root) == []

@@ -30,7 +30,7 @@ from vtlab.services.companions.own_server import OwnServer
 from vtlab.services.companions.postgres_server import Postgres
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(400),
     pytest.mark.skipif(not tools.has_databases_for_machine(), reason="no PostgreSQL for this machine"),
 ]
 #: One that this machine has installed.
@@ -174,7 +174,7 @@ print(made.access.address[1], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], timeout=60, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=False
+        [sys.executable, "-c", script], timeout=180, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=False
     )
     assert done.returncode == -signal.SIGKILL
     pid = ports.listening_pid(int(done.stdout))
@@ -242,4 +242,4 @@ def data_of(pid: int) -> Path:
 
 def assert_none_left(folder: Path) -> None:
     # The children of a killed server end by themselves, a moment later.
-    wait_until("a process of the server is left", lambda: leftovers(folder) == [], 20)
+    wait_until("a process of the server is left", lambda: leftovers(folder) == [], 60)

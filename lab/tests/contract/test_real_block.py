@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support import real_block
+from tests.support.browser import new_page
 from tests.support.panels import WITHOUT_DATA
 from tests.support.privileges import needs_root
 from tests.support.real_block import VARIANTS, Measured
@@ -33,7 +34,7 @@ from vtlab.runs.options import Options
 from vtlab.runs.report import write_files
 from vtlab.targets.local import warm_up_cpu
 
-pytestmark = [pytest.mark.timeout(600), needs_root]
+pytestmark = [pytest.mark.timeout(1200), needs_root]
 
 #: What a careless user may have around the call.
 OUTER = {
@@ -178,7 +179,7 @@ def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, varia
 
 
 def rules_of(measured: Measured) -> list[dict[str, Any]]:
-    groups = httpx.get(f"{measured.client.url}/api/v1/rules").json()["data"]["groups"]
+    groups = httpx.get(f"{measured.client.url}/api/v1/rules", timeout=60).json()["data"]["groups"]
     assert [group["name"] for group in groups] == ["vtlab", "vtlab-runs", "vtlab-windows"]
     return [rule for group in groups for rule in group["rules"]]
 
@@ -211,7 +212,7 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
         "variants": list(VARIANTS),
     }
     empty, expensive, variants = set(), {}, dict[str, set[str]]()
-    with httpx.Client(base_url=measured.client.url, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=measured.client.url, trust_env=False, timeout=60) as client:
         for query in substitute.expanded(document, values, seconds):
             where = (query.panel, query.ref)
             times = {"time": f"{end / 1000 + 5:.3f}"}
@@ -244,7 +245,7 @@ def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp
     store.append_block(folder, measured.block)
     store.append_series(folder, measured.block, measured.series)
     write_files(folder, verdict.analyse_all([store.read(folder)]))
-    page = browser.new_page()
+    page = new_page(browser)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto((folder / "report.html").as_uri())

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.support import felt, recorded
+from tests.support.browser import new_page
 from tests.unit.test_report_html import RUNS, limited
 from vtlab import shipped
 from vtlab.analysis import verdict
@@ -78,7 +79,7 @@ def test_a_stranger_can_read_it(
     browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
 ) -> None:
     """The report fits phone and desktop in light and dark, with contrast and described pictures, and fetches none."""
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
+    page = new_page(browser, viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
     trouble: list[str] = []
     requests: list[str] = []
     page.on("console", lambda message: trouble.append(message.text))
@@ -108,7 +109,7 @@ def test_axe_finds_no_violation(
 ) -> None:
     """axe-core finds nothing in the report that a keyboard or a screen reader would stumble over."""
     # The report's policy lets no script run; this one is the test's.
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours, bypass_csp=True)
+    page = new_page(browser, viewport={"width": size[0], "height": size[1]}, color_scheme=colours, bypass_csp=True)
     page.goto(reports[name].as_uri())
     for details in page.locator("details").all():
         details.evaluate("e => { e.open = true }")
@@ -121,7 +122,7 @@ def test_axe_finds_no_violation(
 @pytest.mark.parametrize(("name", "runs"), [("many", 5), ("felt", 2)])
 def test_it_prints_all_of_it(browser: Browser, reports: dict[str, Path], name: str, runs: int) -> None:
     """The printed report has the evidence of every run, on pages that cut nothing off."""
-    page = browser.new_page(viewport={"width": 718, "height": 1000})
+    page = new_page(browser, viewport={"width": 718, "height": 1000})
     page.goto(reports[name].as_uri())
     page.emulate_media(media="print")
     for heading in page.get_by_role("heading", name="Validity checks").all():
@@ -148,7 +149,7 @@ def _first_screen(page: Page, size: tuple[int, int]) -> None:
 
 def test_colours_can_be_chosen(browser: Browser, reports: dict[str, Path]) -> None:
     """The report's colours can be switched between light and dark."""
-    page = browser.new_page(color_scheme="light")
+    page = new_page(browser, color_scheme="light")
     page.goto(reports["one"].as_uri())
     shade = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(shade)
@@ -161,7 +162,7 @@ def test_colours_can_be_chosen(browser: Browser, reports: dict[str, Path]) -> No
 
 def test_the_evidence_opens_from_its_link(browser: Browser, reports: dict[str, Path]) -> None:
     """A card of the report links to its evidence, which opens."""
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto(reports["many"].as_uri())
     assert not page.locator("#run-2").is_visible()
     page.locator("article.card").nth(1).get_by_text("the evidence").click()

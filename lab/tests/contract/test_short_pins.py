@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
+from tests.support.stalls import least_disturbed
 from tests.support.waiting import until
 from vtlab.host import ports, server, tools
 from vtlab.host.process_ledger import Command, Ledger
@@ -61,7 +64,7 @@ class Pinned:
         """Of so many requests, each of them pinned for ``DURATION``, how many the application counted
         ``within`` so many seconds, or until it has counted all."""
         app, meters = (f"http://{ports.HOST}:{port}" for port in self.started.ports)
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, timeout=60) as client:
 
             def count() -> float:
                 lines = client.get(f"{meters}/actuator/prometheus").text.splitlines()
@@ -76,14 +79,38 @@ class Pinned:
             return count() - before
 
 
+@dataclass(frozen=True)
+class Counts:
+    """Counts before, within and after the context, and the variants that count within it."""
+
+    before: float
+    counting: list[str]
+    within: float
+    after: float
+
+    @classmethod
+    def of(cls, pinned: Pinned) -> Counts:
+        before = pinned.counted()
+        with short_pins.counted([pinned]) as counting:  # type: ignore[list-item]
+            within = pinned.counted(within=30)
+        return cls(before, counting, within, pinned.counted())
+
+    def held_up(self) -> list[str]:
+        """Lists what a busy machine makes of them: it holds up threads and jcmd."""
+        if self.counting and max(self.before, self.after) < MOST_OF_THEM <= self.within:
+            return []
+        return [f"{self.before:g}, {self.within:g} and {self.after:g} of {REQUESTS} pins, {self.counting} recorded"]
+
+
+@pytest.mark.timeout(600)
 def test_short_pins_are_counted_within_the_context_only(tmp_path: Path) -> None:
     """Pinned virtual threads below a service's threshold are counted while a recording without threshold runs."""
     with Ledger(tmp_path) as ledger:
         pinned = Pinned(tmp_path, ledger)
         # The first requests of a JVM take longer.
         pinned.counted()
-        assert pinned.counted() < MOST_OF_THEM
-        with short_pins.counted([pinned]) as counting:  # type: ignore[list-item]
-            assert counting == ["virtual"]
-            assert pinned.counted(within=30) >= MOST_OF_THEM
-        assert pinned.counted() < MOST_OF_THEM
+        counts = least_disturbed(lambda _: Counts.of(pinned), Counts.held_up)
+    assert counts.before < MOST_OF_THEM
+    assert counts.counting == ["virtual"]
+    assert counts.within >= MOST_OF_THEM
+    assert counts.after < MOST_OF_THEM

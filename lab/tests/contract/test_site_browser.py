@@ -12,6 +12,7 @@ from playwright.sync_api import Browser
 
 from tests.contract.test_report_browser import AXE, SIZES, VIOLATIONS
 from tests.support import site
+from tests.support.browser import new_page
 from tests.support.serving import serving
 
 
@@ -33,7 +34,7 @@ def test_axe_finds_no_violation(browser: Browser, folder: Path, size: tuple[int,
     """axe-core finds nothing on the front page of the docs' site that a keyboard or a screen reader would stumble
     over, and the page begins with the decision tree."""
     assert AXE.is_file(), "axe-core is missing: make setup-test installs it"
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
+    page = new_page(browser, viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))) as port:
         page.goto(f"http://127.0.0.1:{port}/")
         tree = page.locator("article img").first

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import signal
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -79,18 +81,24 @@ def test_a_short_search_and_the_block_that_it_chose_are_one_call(
     assert [point.users for point in run.manifest.curve.points] == [1, 1]
     assert run.experiment.load.users == run.manifest.curve.chosen
     assert experiment_files.load(str(folder / "experiment.json"), tmp_path).load == run.experiment.load
-    assert (folder / "search.jsonl").read_text(encoding="utf-8").count("\n") == 2
+    # A level with few answers, as where the machine stalled, is measured again.
+    levels = Counter(
+        (trial["variant"], trial["users"])
+        for trial in map(json.loads, (folder / "search.jsonl").read_text(encoding="utf-8").splitlines())
+    )
+    assert levels.keys() == {("platform", 1), ("virtual", 1)}
+    assert set(levels.values()) in ({1}, {2})
     assert [block.block for block in run.blocks] == [1]
     assert verdict(folder)["experiment"] == run.experiment.name
     assert (folder / "report.html").is_file()
 
 
-def test_a_service_that_answers_500_once_in_fifty_is_named_with_the_share(
+def test_a_service_that_answers_500_once_in_ten_is_named_with_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Errors of all variants end a search with their share, and with the key that allows them."""
-    with pytest.raises(BadInput, match="answers are errors at ") as refused:
-        short_call(tmp_path, monkeypatch, STUB_FAIL_EVERY="50")
+    with pytest.raises(BadInput, match=r"answers are errors at \d+ users: [\d.]+ % by \w+") as refused:
+        short_call(tmp_path, monkeypatch, STUB_FAIL_EVERY="10")
     assert "max_errors" in refused.value.fix
 
 

@@ -89,7 +89,7 @@ class Calls:
 
 
 def longer_windows(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Windows for a test to repeat until each trial has an answer, each with an empty folder: a machine may stall for
+    """Windows for a test to repeat until each trial has its answers, each with an empty folder: a machine may stall for
     longer than the first."""
     for measure in ("2500ms", "10s", "40s"):
         work = folder / measure
@@ -111,7 +111,8 @@ def described(folder: Path, what: dict[str, Any], users: int = 3, **changes: Any
         **what,
         "load": {"full": {"users": users}},
         "windows": {"ramp_up": "200ms", "measure": "1500ms"},
-        "max_response": "5s",
+        # A machine may stall for longer than an answer takes.
+        "max_response": "60s",
         "variants": ["platform", "virtual"],
         **changes,
     }
@@ -157,7 +158,7 @@ export const options = {
     buy: { executor: 'constant-vus', exec: 'buy', vus: 1, duration: '10s', env: { WHAT: 'pizza' } },
   },
   thresholds: {
-    http_req_duration: ['p(95)<5000', { threshold: 'max<0', abortOnFail: true }],
+    http_req_duration: ['p(95)<60000', { threshold: 'max<0', abortOnFail: true }],
     'checks{scenario:browse}': ['rate==1'],
   },
 };
@@ -224,7 +225,7 @@ def test_a_users_script_behaves_as_under_k6_run(tmp_path: Path) -> None:
         assert trial.checks.passed > trial.ok
     assert document.thresholds == {
         name: {
-            "http_req_duration": {"p(95)<5000": True, "max<0": False},
+            "http_req_duration": {"p(95)<60000": True, "max<0": False},
             "checks{scenario:browse}": {"rate==1": True},
         }
         for name in servers
@@ -262,7 +263,7 @@ def test_scripts_run_unchanged_against_a_foreign_service(name: str, kiosks: dict
     for folder, measure in longer_windows(tmp_path):
         what = own_script(folder) if name == "own" else shipped(folder, name)
         windows = {"ramp_up": "200ms", "measure": measure}
-        calls = Calls(folder, described(folder, what, windows=windows, max_response="60s"), kiosks)
+        calls = Calls(folder, described(folder, what, windows=windows), kiosks)
         before = {variant: requests_of(url) for variant, url in kiosks.items()}
         remarks = calls.check()
         document = calls.trials()
@@ -380,16 +381,21 @@ def test_failed_checks_of_one_variant_are_counted_for_it(tmp_path: Path) -> None
     """Checks and requests that fail, and iterations that throw, count for their variant."""
     body = "check(http.get(`${__ENV.BASE_URL}/a`), { ok: (r) => r.status === 200 }); if (__ITER === 2) throw 'odd';"
     text = "import { check } from 'k6';\n" + GET % body
-    with shops({"virtual": ["/a"]}) as servers:
-        calls = Calls(tmp_path, described(tmp_path, script(tmp_path, text)), urls(servers))
-        assert calls.check() == ["1 of the script's 1 checks fail for virtual"]
-        platform, virtual = calls.trials().trials
+    for folder, measure in longer_windows(tmp_path):
+        with shops({"virtual": ["/a"]}) as servers:
+            windows = {"ramp_up": "200ms", "measure": measure}
+            calls = Calls(folder, described(folder, script(folder, text), windows=windows), urls(servers))
+            assert calls.check() == ["1 of the script's 1 checks fail for virtual"]
+            platform, virtual = calls.trials().trials
+        thrown = [trial.failed.get("exception", 0) + trial.failed_outside for trial in (platform, virtual)]
+        # Fewer: not each user came to its third iteration.
+        if max(thrown) > 3 or thrown == [3, 3]:
+            break
     assert platform.checks is not None
     assert virtual.checks is not None
     assert virtual.requests is not None
     assert (platform.checks.failed, virtual.checks.passed) == (0, 0)
     assert virtual.checks.failed == virtual.requests.failed > 0
-    thrown = [trial.failed.get("exception", 0) + trial.failed_outside for trial in (platform, virtual)]
     assert thrown == [3, 3]
 
 
@@ -447,22 +453,30 @@ def test_variables_of_the_environment_come_to_a_script_by_a_file(
     assert "secret" not in calls.log + (tmp_path / "k6" / "document.json").read_text(encoding="utf-8")
 
 
+def with_secrets(folder: Path, measure: str) -> RunFolder:
+    """The folder of a run whose users have passwords."""
+    (folder / "users.csv").write_text("user,password\nanna,a-secret-word\nben,a-secret-word\n", encoding="utf-8")
+    requests = [{"GET": "/thread?duration=20ms&user={user}"}, {"GET": "/thread?duration=10ms", "weight": 3}]
+    what = {"requests": requests, "data": str(folder / "users.csv"), "max_response": "60s"}
+    path = stub_file(folder, **what, windows={"measure": measure, "warmup_load": "200ms"})
+    return RunFolder(folder, experiment_files.load(str(path), folder))
+
+
 @needs_root
 def test_a_run_has_one_pre_flight_and_leaves_no_secrets(tmp_path: Path) -> None:
     """On this machine a run has a pre-flight before its first block alone, and leaves nothing of what k6 alone read."""
-    (tmp_path / "users.csv").write_text("user,password\nanna,a-secret-word\nben,a-secret-word\n", encoding="utf-8")
-    requests = [{"GET": "/thread?duration=20ms&user={user}"}, {"GET": "/thread?duration=10ms", "weight": 3}]
-    what = {"requests": requests, "data": str(tmp_path / "users.csv")}
-    path = stub_file(tmp_path, **what, windows={"measure": "1s", "warmup_load": "200ms"})
-    run = RunFolder(tmp_path, experiment_files.load(str(path), tmp_path))
-    said: list[str] = []
-    with run.target(say=said.append, with_preflight=True) as target:
-        block = target.start(run.planned, 1, 1)
-        document = block.load(LoadCall(trial_order=("platform", "virtual")))
-        private = run.folder / "k6" / "private.json"
-        assert private.stat().st_mode & 0o077 == 0
-        target.start(run.planned, 2, 1)
-        assert [path.name for path in (run.folder / "logs").glob("*preflight*")] == ["1-1-preflight-k6.log"]
+    for folder, measure in longer_windows(tmp_path):
+        run = with_secrets(folder, measure)
+        said: list[str] = []
+        with run.target(say=said.append, with_preflight=True) as target:
+            block = target.start(run.planned, 1, 1)
+            document = block.load(LoadCall(trial_order=("platform", "virtual")))
+            private = run.folder / "k6" / "private.json"
+            assert private.stat().st_mode & 0o077 == 0
+            target.start(run.planned, 2, 1)
+            assert [path.name for path in (run.folder / "logs").glob("*preflight*")] == ["1-1-preflight-k6.log"]
+        if all(trial.ok for trial in document.trials):
+            break
     assert said == []
     assert [trial.failed for trial in document.trials] == [{}, {}]
     assert all(trial.ok for trial in document.trials)
@@ -477,7 +491,7 @@ def test_a_variant_that_ends_with_the_first_requests_has_failed_and_the_other_is
     """On this machine a variant that ends in the pre-flight fails, with its exit code; the other is checked without it,
     and measured."""
     dying = {"virtual": {"threads": "virtual", "settings": {"STUB_DIE_AFTER": "1"}}}
-    what = {"requests": ["GET /thread?duration=20ms"]}
+    what = {"requests": ["GET /thread?duration=20ms"], "max_response": "60s"}
     windows = {"measure": "1s", "warmup_load": "200ms"}
     path = stub_file(tmp_path, **what, windows=windows, properties=dying)
     run = RunFolder(tmp_path, experiment_files.load(str(path), tmp_path))

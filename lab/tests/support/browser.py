@@ -6,8 +6,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from vtlab.errors import LabError
 
@@ -19,6 +20,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+#: Milliseconds for whatever Chromium is asked for: a slow machine stalls for seconds.
+PATIENCE = 120_000
 
 
 @contextmanager
@@ -29,6 +32,15 @@ def chromium() -> Iterator[Browser]:
         raise LabError("no Chromium on PATH: apt-get install chromium (or your system's package), then run again")
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[*sandbox, *FLAGS])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=[*sandbox, *FLAGS], timeout=PATIENCE
+        )
         yield browser
         browser.close()
+
+
+def new_page(browser: Browser, **options: Any) -> Page:
+    """Opens a page that waits as long."""
+    page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
+    return page

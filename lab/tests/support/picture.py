@@ -19,7 +19,7 @@ from typing import Literal
 
 from playwright.sync_api import Browser
 
-from tests.support.browser import chromium
+from tests.support.browser import chromium, new_page
 from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.runs import store
@@ -137,8 +137,8 @@ _NUMBERING = """selectors => selectors.forEach((selector, index) => {
 
 def draw(browser: Browser, page_file: Path, picture: Picture) -> bytes:
     """Returns the picture of the card as PNG."""
-    page = browser.new_page(
-        viewport={"width": WIDTH, "height": 900}, device_scale_factor=SCALE, color_scheme=picture.scheme
+    page = new_page(
+        browser, viewport={"width": WIDTH, "height": 900}, device_scale_factor=SCALE, color_scheme=picture.scheme
     )
     page.goto(page_file.as_uri())
     if picture.is_numbered:

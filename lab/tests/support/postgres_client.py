@@ -22,7 +22,7 @@ class Refused(Exception):
 
 def query(access: Access, statement: str, database: str = NAME) -> list[str]:
     """The rows of an answer, with tabs between values. Refused where the server refuses the login or the statement."""
-    with socket.create_connection(access.address, timeout=20) as connection, connection.makefile("rwb") as stream:
+    with socket.create_connection(access.address, timeout=60) as connection, connection.makefile("rwb") as stream:
         names = f"user\0{access.user}\0database\0{database}\0\0".encode()
         stream.write((8 + len(names)).to_bytes(4, "big") + (3 << 16).to_bytes(4, "big") + names)
         _log_in(stream, access.password)

@@ -62,7 +62,7 @@ class Measured:
     def query(self, expr: str, at_ms: int) -> list[dict[str, Any]]:
         """Returns the result of an instant query, as Prometheus gives it."""
         data = {"query": expr, "time": f"{at_ms / 1000:.3f}"}
-        answer = httpx.post(f"{self.client.url}/api/v1/query", data=data, trust_env=False)
+        answer = httpx.post(f"{self.client.url}/api/v1/query", data=data, trust_env=False, timeout=60)
         result: list[dict[str, Any]] = answer.json()["data"]["result"]
         return result
 
@@ -120,7 +120,12 @@ def _attempt(run: RunFolder, target: LocalTarget, stalls: Stalls, attempt: int) 
 
 def _reasons_against(block: Block, planned: Experiment) -> list[str]:
     failed = [check for check in checks.results([block], planned) if not check.passed]
-    return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
+    # No check: a run does without the meters of a cycle.
+    unscraped = [cycle for cycle in block.warmup if cycle.server["processors"] is None]
+    return [
+        *(f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE),
+        *(f"{cycle.variant}, warm-up {cycle.position}: Prometheus has no samples" for cycle in unscraped),
+    ]
 
 
 def await_rules(measured: Measured, at_ms: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from vtlab.errors import BlockFault
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
 
 #: Seconds between two looks at the clock.
@@ -22,6 +23,8 @@ SHARE, LEAST = 0.02, 0.1
 #: A lone user waits for the server alone, and by so much longer at most. The bounds of the dashboards are made of the
 #: client's time, those of the verdict of the server's.
 OUTSIDE = 1.05
+#: Seconds before each repeat, the last also before any further one: others may keep the CPU for a minute.
+PAUSES = (5.0, 20.0, 60.0)
 #: The reasons for which tests measured again.
 REPEATED: list[str] = []
 
@@ -34,7 +37,7 @@ def undisturbed(
     disturbances: Callable[[Measurement], Sequence[str]],
     attempts: int = 4,
 ) -> Measurement:
-    """Measures and checks, and does so again where the check fails and something disturbed the measurement.
+    """Measures and checks; does so again after a wait where the check fails and something disturbed the measurement.
 
     ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
     Where the check fails for good its error tells what disturbed each attempt.
@@ -69,7 +72,7 @@ def _add_notes(error: AssertionError, notes: Sequence[str]) -> None:
 def least_disturbed(
     measure: Callable[[int], Measurement], disturbances: Callable[[Measurement], Sequence[str]], attempts: int = 4
 ) -> Measurement:
-    """Measures until nothing disturbs the measurement; the last attempt stands as it is."""
+    """Measures until nothing disturbs the measurement, with waits between; the last attempt stands as it is."""
     for _, measurement in _but_the_last(measure, attempts):
         reasons = disturbances(measurement)
         if not reasons:
@@ -79,14 +82,24 @@ def least_disturbed(
 
 
 def _but_the_last(measure: Callable[[int], Measurement], attempts: int) -> Iterator[tuple[int, Measurement]]:
-    """Yields the attempts before the last that no BlockFault ended, with their numbers."""
+    """Yields the attempts before the last that no BlockFault ended, with their numbers; waits after each."""
     for attempt in range(1, attempts):
         try:
             measurement = measure(attempt)
         except BlockFault as fault:
             REPEATED.append(str(fault))
-            continue
-        yield attempt, measurement
+        else:
+            yield attempt, measurement
+        time.sleep(PAUSES[min(attempt, len(PAUSES)) - 1])
+
+
+def unsampled(document: K6Document) -> list[str]:
+    """Lists the phases in which the CPU of k6 is unknown: it ended before a machine that stalls sampled it again."""
+    return [
+        f"{phase.variant}, {phase.phase} {phase.position}: k6 ended unsampled"
+        for phase in document.phases
+        if phase.machine["generator_cpu"] is None
+    ]
 
 
 class Stalls:

@@ -25,7 +25,7 @@ from vtlab.runs import store
 
 __all__ = ["planted_service"]
 
-pytestmark = [pytest.mark.timeout(900), needs_root]
+pytestmark = [pytest.mark.timeout(1200), needs_root]
 
 THREADS = Jvms(settings={"SERVER_TOMCAT_THREADS_MAX": "43"})
 VARIANTS = ("platform", "virtual")

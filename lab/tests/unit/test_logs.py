@@ -67,13 +67,13 @@ def test_the_logs_of_all_that_runs_are_bounded_and_each_is_named_once(tmp_path: 
             Command(["/bin/sh", "-c", f"head -c {2 * logs.MOST} /dev/zero; sleep 60"], role="a", log=tmp_path / "a.log")
         )
         ledger.start(Command(["sleep", "60"], role="b", log=tmp_path / "b.log"))
-        wait_until("it prints", lambda: talkative.log.stat().st_size >= 2 * logs.MOST, 30)
+        wait_until("it prints", lambda: talkative.log.stat().st_size >= 2 * logs.MOST, 120)
         assert ledger.bound_logs() == [tmp_path / "a.log"]
         assert ledger.bound_logs() == []
         assert talkative.log.stat().st_size < logs.MOST
         # One that prints and ends at once.
         quick = ledger.start(Command(["head", "-c", f"{2 * logs.MOST}", "/dev/zero"], role="c", log=tmp_path / "c.log"))
-        wait_until("it ends", lambda: quick.returncode() is not None, 30)
+        wait_until("it ends", lambda: quick.returncode() is not None, 120)
         assert ledger.bound_logs() == [tmp_path / "c.log"]
         # What is gone is nobody's fault.
         (tmp_path / "b.log").unlink()

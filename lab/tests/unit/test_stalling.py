@@ -47,8 +47,12 @@ sys.exit(stalling.main({command!r}))
 
 class TestUndisturbed:
     @pytest.fixture(autouse=True)
-    def _counted_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waits(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """The seconds of each wait, which takes none here."""
+        waits: list[float] = []
         monkeypatch.setattr(stalls, "REPEATED", [])
+        monkeypatch.setattr(stalls.time, "sleep", waits.append)
+        return waits
 
     def test_what_was_disturbed_is_measured_again(self) -> None:
         def check(attempt: int) -> None:
@@ -95,6 +99,11 @@ class TestUndisturbed:
         assert least_disturbed(measure, lambda attempt: ["a stall"] if attempt < 3 else []) == 3
         assert stalls.REPEATED == ["the JVM ended", "a stall"]
 
-    def test_where_all_are_disturbed_the_last_one_is_taken(self) -> None:
+    def test_where_all_are_disturbed_the_last_one_is_taken(self, waits: list[float]) -> None:
         assert least_disturbed(lambda attempt: attempt, lambda _: ["a stall"], attempts=2) == 2
         assert stalls.REPEATED == ["a stall"]
+        assert waits == [5]
+
+    def test_each_repeat_comes_later_as_others_may_keep_the_cpu(self, waits: list[float]) -> None:
+        assert least_disturbed(lambda attempt: attempt, lambda _: ["a stall"], attempts=5) == 5
+        assert waits == [5, 20, 60, 60]

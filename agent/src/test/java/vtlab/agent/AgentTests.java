@@ -70,7 +70,7 @@ class AgentTests {
 					"vtlab.agent.programs.Collections");
 			try (TestJvm jvm = TestJvm.run(java, arguments)) {
 				assertThat(jvm.metric("process_cpu_time_ns_total")).isNotNaN().isPositive();
-				assertThat(jvm.errors()).contains("other agent");
+				await().untilAsserted(() -> assertThat(jvm.errors()).contains("other agent"));
 			}
 		}
 	}
