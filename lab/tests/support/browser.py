@@ -32,9 +32,7 @@ def chromium() -> Iterator[Browser]:
         raise LabError("no Chromium on PATH: apt-get install chromium (or your system's package), then run again")
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=program, args=[*sandbox, *FLAGS], timeout=PATIENCE
-        )
+        browser = playwright.chromium.launch(executable_path=program, args=[*sandbox, *FLAGS], timeout=PATIENCE)
         yield browser
         browser.close()
 
