@@ -107,7 +107,7 @@ export async function k6(env, { args = [], script = SCRIPT, during = () => {} } 
 export async function block(content, targets, env = {}, options = {}) {
   const path = join(folder, `document-${++files}.json`);
   const variants = Object.keys(targets);
-  const urls = Object.fromEntries(Object.entries(targets).map(([variant, target]) => [variant, target.url ?? target]));
+  const urls = Object.fromEntries(Object.entries(targets).map(([variant, target]) => [variant, target.url]));
   const ticks = [];
   const clock = setInterval(() => ticks.push(Date.now()), 5);
   const vars = { EXPERIMENT: file({ ...content, variants }), TARGETS: JSON.stringify(urls), DOCUMENT: path };
@@ -123,13 +123,15 @@ export async function block(content, targets, env = {}, options = {}) {
   const records = [...warmup, ...single, ...trials, ...typical, ...light];
   const gap = (from, to) => longestGap(ticks, from, to);
   const ofK6 = [...single, ...trials, ...typical, ...light].flatMap(
-    ({ variant, begin, drained, late_max, latency }) => [
+    ({ variant, begin, drained, late_max, latency, answers }) => [
       late_max,
-      latency.max - (targets[variant].longest?.(begin, drained) ?? 0) / 1000,
+      // An iteration of a script has several answers.
+      (answers?.latency ?? latency).max - targets[variant].longest(begin, drained) / 1000,
     ],
   );
   // From the first phase to the last: a stall in a ramp bunches the users, one between phases moves their beginnings.
-  const stall = Math.max(gap(records[0]?.begin, records.at(-1)?.drained) / 1000, ...ofK6);
+  // Of an interrupted phase nobody knows when it had its last answer.
+  const stall = Math.max(gap(records[0]?.begin, records.at(-1)?.drained || Number.POSITIVE_INFINITY) / 1000, ...ofK6);
   return { ...result, servers: targets, document, records, gap, stall };
 }
 

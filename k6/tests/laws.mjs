@@ -1,6 +1,8 @@
-// What must hold of every block of every workload, and the one way to measure again where the machine stalled.
+// What must hold of every block of every workload, and the two ways to measure again: where the machine stalled, and
+// where it got too little done.
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 
 export function near(actual, expected, tolerance, what) {
   assert.ok(Math.abs(actual - expected) <= tolerance * expected, `${what}: ${actual} instead of ${expected}`);
@@ -60,9 +62,13 @@ export function accounted(record, tolerance = 0.05) {
   near(waiting + record.between, record.users, tolerance, `users accounted for, ${record.variant}`);
 }
 
-let repeated = 0;
+/** Seconds before each repeat: others may share the CPU for some minutes, and must not outlast all attempts. */
+const PAUSES = [1, 5, 20, 60, 120];
+
+/** Why something was measured again. */
+const repeated = [];
 after(() => {
-  if (repeated > 0) console.log(`measured again where the machine stalled: ${repeated}`);
+  if (repeated.length > 0) console.log([`measured again: ${repeated.length}`, ...repeated].join('\n  '));
 });
 
 /**
@@ -70,15 +76,35 @@ after(() => {
  * and is measured again: a stall moves that share of a window's answers to the other side of its edge.
  */
 export async function undisturbed(measure, check) {
-  for (let attempt = 1; ; attempt++) {
+  for (const pause of [...PAUSES, undefined]) {
     const result = await measure();
-    const { start, end } = result.document.trials[0] ?? result.records[0];
     try {
       await check(result);
       return result;
     } catch (error) {
-      if (attempt === 5 || result.stall < 0.01 * ((end - start) / 1000)) throw error;
-      repeated++;
+      if (pause === undefined || !isDisturbed(result)) throw error;
+      repeated.push(`the machine stalled for ${result.stall.toFixed(3)} s: ${error.message.split('\n')[0]}`);
     }
+    await setTimeout(1000 * pause);
   }
+}
+
+/** Users disagree only where the generator stalled, and that may be between two phases, where nothing else tells it. */
+function isDisturbed({ document, records, stall }) {
+  const { start, end } = document.trials[0] ?? records[0];
+  return !document.agreed || stall >= 0.01 * ((end - start) / 1000);
+}
+
+/**
+ * Measures in one window after another, each longer, until one has enough, and returns the last measurement. How much a
+ * machine gets done in a window is no claim, and it may stall for longer than a short one.
+ */
+export async function inLongerWindows(windows, measure, hasEnough) {
+  let result;
+  for (const window of windows) {
+    result = await measure(window);
+    if (hasEnough(result)) break;
+    repeated.push(`too little in a window of ${window} ms`);
+  }
+  return result;
 }

@@ -18,10 +18,14 @@ export async function service(answer, delay = 5) {
     request.on('end', () => {
       const { method, url, headers } = request;
       const asked = { method, url, headers, body };
-      log.push({ ...asked, arrived: now(), connection: connections.indexOf(request.socket) });
+      const entry = { ...asked, arrived: now(), connection: connections.indexOf(request.socket) };
+      log.push(entry);
       const { status = 200, body: text = '{}', headers: more = {}, after = delay } = answer(asked) ?? {};
       if (after === Number.POSITIVE_INFINITY) return;
-      setTimeout(() => response.writeHead(status, more).end(text), after);
+      setTimeout(() => {
+        entry.ended = now();
+        response.writeHead(status, more).end(text);
+      }, after);
     });
   });
   server.on('connection', (socket) => connections.push(socket));
@@ -30,6 +34,11 @@ export async function service(answer, delay = 5) {
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     log,
+    /** Milliseconds of the longest answer to what arrived then. */
+    longest: (from, to) => {
+      const answered = log.filter(({ arrived, ended }) => ended !== undefined && arrived >= from && arrived <= to);
+      return answered.reduce((longest, { arrived, ended }) => Math.max(longest, ended - arrived), 0);
+    },
     close: () => {
       server.close();
       server.closeAllConnections();
