@@ -18,7 +18,7 @@ export async function backlog(users) {
   return result;
 }
 
-export function heldByEveryUser(result, users) {
+export function heldByEveryUser(result) {
   sound(result);
-  for (const record of result.document.trials) near(record.in_flight.end, users, 0.1, 'in flight at the end');
+  for (const record of result.document.trials) near(record.in_flight.end, record.users, 0.1, 'in flight at the end');
 }
