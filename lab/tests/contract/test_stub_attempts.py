@@ -60,11 +60,15 @@ def longer(described: Experiment, seconds: int) -> Experiment:
 
 
 def unanswered(planned: Experiment, block: Block, broken: Sequence[str], least: int) -> list[str]:
-    """Lists what a machine that stalls makes of variants that are not to break: phases without answers, and why they
-    failed."""
+    """Lists what a machine that stalls makes of variants: phases without answers, of those that are to break without
+    errors either, and why the others failed."""
     failures = [failure for failure in failing.failures(block, planned) if failure.variant not in broken]
     phases = [(phase, 1) for phase in (*block.warmup, *block.typical)] + [(trial, least) for trial in block.trials]
-    short = [phase for phase, needed in phases if phase.ok < needed and phase.variant not in broken]
+    short = [
+        phase
+        for phase, needed in phases
+        if phase.ok < needed and not (phase.variant in broken and (any(phase.failed.values()) or phase.failed_outside))
+    ]
     return [
         *(f"{phase.variant}, {phase.phase} {phase.position}: {phase.ok} answers" for phase in short),
         *(f"{failure.variant} failed, {failure.moment}: {failure.reason}" for failure in failures),
