@@ -15,10 +15,10 @@ export async function backlog(users) {
     { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },
   );
   for (const server of Object.values(servers)) server.close();
-  return result;
+  return { ...result, users };
 }
 
 export function heldByEveryUser(result) {
   sound(result);
-  for (const record of result.document.trials) near(record.in_flight.end, record.users, 0.1, 'in flight at the end');
+  for (const record of result.document.trials) near(record.in_flight.end, result.users, 0.1, 'in flight at the end');
 }

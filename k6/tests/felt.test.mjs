@@ -23,8 +23,8 @@ async function measured(content, targets, env, options = {}) {
   const points = {};
   /** Each metric's alone, once it is asked for: they are many. */
   const pointsOf = (metric) => {
-    const told = lines.filter((line) => line.includes(`"${metric}"`)).map((line) => JSON.parse(line));
-    return told.filter((line) => line.type === 'Point' && line.metric === metric);
+    const naming = lines.filter((line) => line.includes(`"${metric}"`)).map((line) => JSON.parse(line));
+    return naming.filter((line) => line.type === 'Point' && line.metric === metric);
   };
   const select = (metric, tags = {}) => {
     points[metric] ??= pointsOf(metric);
@@ -185,16 +185,16 @@ function arrivedHalves({ answers, begin, start, phase }, { servers }) {
   for (const half of [0, 1]) {
     const from = start + half * 1500;
     const arrived = times.filter((time) => time >= from && time < from + 1500).length;
-    const told = answers.halves.arrived[half];
-    assert.ok(Math.abs(told - arrived) <= slack, `${phase}, half ${half}: ${told} instead of ${arrived}`);
+    const reported = answers.halves.arrived[half];
+    assert.ok(Math.abs(reported - arrived) <= slack, `${phase}, half ${half}: ${reported} instead of ${arrived}`);
   }
 }
 
 function forms({ answers, phase }, { of }, trial) {
   const codes = of('trial_form', { trial });
   const expected = counted(codes.map((code) => JSON.stringify(Object.values(decodeForm(code)))));
-  const told = answers.forms.rows.map(([kind, length, shape, n]) => [JSON.stringify([kind, length, shape]), n]);
-  assert.deepEqual(Object.fromEntries(told), expected);
+  const reported = answers.forms.rows.map(([kind, length, shape, n]) => [JSON.stringify([kind, length, shape]), n]);
+  assert.deepEqual(Object.fromEntries(reported), expected);
   assert.equal(answers.forms.others, 0);
   // Failed answers have none. Each body is in its class of lengths.
   const lengths = [[SHORT, OTHER], [LONG]];

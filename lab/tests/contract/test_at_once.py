@@ -59,7 +59,7 @@ def test_each_variant_has_a_k6_of_its_own(run: RunFolder) -> None:
 
 
 def loaded_at_once(block: LocalBlock, run: RunFolder, call: LoadCall) -> K6Document:
-    """What one k6 for each variant measured."""
+    """Returns what one k6 for each variant measures; loads again where the CPU of one is unknown."""
 
     def measure(_: int) -> K6Document:
         before = set(every_k6(run))

@@ -38,7 +38,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def new_page(browser: Browser, **options: Any) -> Page:
-    """Opens a page that waits as long."""
+    """Opens a page that waits up to ``PATIENCE`` for whatever it is asked for."""
     page = browser.new_page(**options)
     page.set_default_timeout(PATIENCE)
     return page

@@ -500,13 +500,8 @@ def test_a_search_that_did_not_see_both_level_off_claims_no_knee(ended: Ended) -
     assert "knee" not in " ".join(curve_sentences.sentences(curve(doubled(PARTING), ended), VARIANTS))
 
 
-def test_more_users_than_the_search_had_are_twice_those_of_its_last_level() -> None:
-    searched = curve(doubled(PARTING), "time").model_copy(update={"chosen": 250})
-    last = max(searched.users)
-    words = curve_sentences.sentences(searched, VARIANTS)[-1]
-    assert (
-        words
-        == f"vtlab chose 250 users for the blocks: about twice the {last} of its last level; more users may show more."
-    )
-    at_its_end = searched.model_copy(update={"chosen": last})
-    assert "the end of the search; more users may show more" in curve_sentences.sentences(at_its_end, VARIANTS)[-1]
+@pytest.mark.parametrize("chosen", [16, 65, 250])
+def test_users_that_no_knee_chose_are_told_beside_the_last_level(chosen: int) -> None:
+    searched = curve(doubled(PARTING), "time").model_copy(update={"chosen": chosen})
+    ended = f"the search ended at {max(searched.users)}; more users may show more"
+    assert curve_sentences.sentences(searched, VARIANTS)[-1] == f"vtlab chose {chosen} users for the blocks: {ended}."

@@ -46,9 +46,7 @@ def _reason(curve: Curve) -> str:
     """Says why the blocks have so many users; a curve that did not level off has no knee."""
     if curve.ended == "levelled off":
         return "twice the knee"
-    last = max(curve.users)
-    end = f"about twice the {last:,} of its last level" if curve.chosen > last else "the end of the search"
-    return f"{end}; more users may show more"
+    return f"the search ended at {max(curve.users):,}; more users may show more"
 
 
 def _parted_in_its_pair(curve: Curve, variants: Sequence[str]) -> str:
