@@ -73,6 +73,15 @@ def helm(*words: str | Path) -> str:
     return run("helm", "-n", NAMESPACE, *words)
 
 
+def helm_test() -> str:
+    """The output of `helm test`; fails the test, with the log of its pod, where the exit code is not 0."""
+    done = attempt("helm", "-n", NAMESPACE, "test", "lab")
+    if done.returncode != 0:
+        log = attempt("kubectl", "-n", NAMESPACE, "logs", "lab-test")
+        raise AssertionError(f"{done.stdout}\n{done.stderr}\n{log.stdout}\n{log.stderr}")
+    return done.stdout
+
+
 def answer(variant: str, path: str) -> Any:
     """What a variant answers to a GET, as JSON; fails the test where that is an error. By a port-forward: network
     policies that are enforced may admit no other client."""

@@ -46,7 +46,7 @@ def test_the_chart_installs_where_restricted_is_enforced() -> None:
 
 def test_helm_test_finds_each_variant_on_its_kind_of_thread() -> None:
     """`helm test` finds each variant on its kind of thread."""
-    assert "Succeeded" in lab.helm("test", "lab")
+    assert "Succeeded" in lab.helm_test()
 
 
 @pytest.mark.skipif(not lab.enforces_policies(), reason="only kind is known to enforce NetworkPolicies")

@@ -14,4 +14,4 @@ def test_make_up_brings_the_release_and_helm_test_passes() -> None:
     lab.fresh_namespace()
     notes = lab.run(lab.REPOSITORY / "e2e" / "up", target, timeout=1800)
     assert "Variants:    platform, virtual, each under 1 CPU" in notes
-    lab.helm("test", "lab")
+    lab.helm_test()

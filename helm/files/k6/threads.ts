@@ -14,9 +14,11 @@ export const options: Options = {
 
 const expected: Record<string, boolean> = JSON.parse(__ENV.EXPECTED as string);
 
-/** Asks for ten seconds at most until there is an answer: a network policy may admit a new pod only after a moment. */
-function answered(url: string): RefinedResponse<'text'> {
-  const end = Date.now() + 10_000;
+/** Milliseconds: a network policy may admit a new pod late where the machine is slow. */
+const PATIENCE = 120_000;
+
+/** Asks until there is an answer, or `end` is reached. */
+function answered(url: string, end: number): RefinedResponse<'text'> {
   for (;;) {
     const response = http.get(url, { timeout: '10s', responseType: 'text' });
     if (response.status !== 0 || Date.now() > end) {
@@ -27,8 +29,9 @@ function answered(url: string): RefinedResponse<'text'> {
 }
 
 export default function () {
+  const end = Date.now() + PATIENCE;
   for (const [url, isVirtual] of Object.entries(expected)) {
-    const response = answered(`${url}/thread?duration=10ms`);
+    const response = answered(`${url}/thread?duration=10ms`, end);
     const ok = check(response, {
       [`${url} answers on a ${isVirtual ? 'virtual' : 'platform'} thread`]: (r) =>
         r.status === 200 && r.json('isVirtual') === isVirtual,
