@@ -33,13 +33,13 @@ class Pod(NamedTuple):
 Flow = tuple[Pod, str, int]
 
 
-def reaches(pod: Pod, host: str, port: int) -> bool:
-    """Whether a connection from inside the pod is accepted. The name is looked up first, which every pod may."""
+def reaches(pod: Pod, host: str, port: int) -> bool | None:
+    """Whether a connection from inside the pod is accepted. The name is looked up first, which every pod may. None
+    where that, or kubectl, failed: on a slow machine the name server may be late."""
     look_up = f"getent hosts {host} >/dev/null || exit 2"
     connect = f"timeout {PATIENCE} bash -c ': </dev/tcp/{host}/{port}' 2>/dev/null || exit 3"
     done = lab.attempt("kubectl", "-n", pod.namespace, "exec", pod.name, "--", "bash", "-c", f"{look_up}; {connect}")
-    assert done.returncode in (0, 3), f"{pod}: kubectl exec, or the look-up of {host}: {done.stderr}"
-    return done.returncode == 0
+    return {0: True, 3: False}.get(done.returncode)
 
 
 @contextmanager
@@ -115,4 +115,4 @@ def hold_flows(allowed: dict[Flow, bool]) -> None:
 
 
 def holds(flow: Flow, reached: bool) -> bool:
-    return reaches(*flow) == reached
+    return reaches(*flow) is reached

@@ -367,7 +367,7 @@ def check_closed(stranger: reach.Pod) -> None:
     (service,) = lab.get("services", "-l", f"{OF_VTLAB},app.kubernetes.io/component=prometheus")["items"]
     (policy,) = lab.get("networkpolicies")["items"]
     address = (f"{service['metadata']['name']}.{lab.NAMESPACE}", 9090)
-    assert not reach.reaches(stranger, *address)
+    lab.until("the policy refuses it", lambda: reach.reaches(stranger, *address) is False)
     lab.kubectl("delete", "networkpolicy", policy["metadata"]["name"])
     lab.until("without the policy it is open", lambda: reach.reaches(stranger, *address))
 

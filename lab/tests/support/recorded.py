@@ -367,9 +367,14 @@ def with_rejected(run: Run, faults: Mapping[int, str]) -> Run:
 
 
 def spoiled(good: Block, how: str) -> Block:
-    """Returns an attempt that a check of the machine rejects: steal, core_wait, generator, or fault."""
+    """Returns an attempt that a check of the machine rejects: steal, core_wait, generator, fault, or unsteady, where
+    virtual still warms up."""
     if how == "fault":
         return good.model_copy(update={"trials": [], "faults": ["k6 ended with exit code 137 (killed)"]})
+    if how == "unsteady":
+        others, cycles = ([t for t in good.warmup if (t.variant == "virtual") is is_own] for is_own in (False, True))
+        rising = [scaled(t, 1 + 0.2 * n) for n, t in enumerate(cycles)]
+        return good.model_copy(update={"warmup": [*others, *rising], "trials": [], "typical": [], "single": []})
     changes: dict[str, dict[str, Any]] = {
         "steal": {"machine": {"steal": 0.04}},
         "core_wait": {"server": {"core_wait": 0.07}},
@@ -379,7 +384,7 @@ def spoiled(good: Block, how: str) -> Block:
 
 
 def broken(good: Block, variant: str, how: str) -> Block:
-    """Returns a block in which that variant failed: start, oom, errors, or unsteady."""
+    """Returns a block in which that variant failed: start, oom, or errors."""
 
     def others(trials: Sequence[Trial]) -> list[Trial]:
         return [t for t in trials if t.variant != variant]
@@ -391,10 +396,6 @@ def broken(good: Block, variant: str, how: str) -> Block:
         ]
         return good.model_copy(update={"trials": failed})
     ended = {kind: others(getattr(good, kind)) for kind in ("trials", "typical", "single")}
-    if how == "unsteady":
-        cycles = [t for t in good.warmup if t.variant == variant]
-        rising = [scaled(t, 1 + 0.2 * n) for n, t in enumerate(cycles)]
-        return good.model_copy(update={**ended, "warmup": [*others(good.warmup), *rising]})
     if how == "oom":
         failure = Failure(variant=variant, reason="out of heap memory (256m)", moment="trial 2")
         instances = [i.model_copy(update={"alive": i.variant != variant}) for i in good.instances]

@@ -63,7 +63,7 @@ def test_an_instance_that_did_not_last_fails_the_variant() -> None:
     assert "2 instances in one block" in failed(a, a, b)[0][1]
 
 
-@pytest.mark.parametrize("how", ["start", "oom", "errors", "unsteady"])
+@pytest.mark.parametrize("how", ["start", "oom", "errors"])
 def test_a_block_counts_with_what_a_broken_variant_lacks(how: str) -> None:
     broken = recorded.broken(recorded.block(), "virtual", how)
     failures = failures_of(broken)

@@ -26,6 +26,12 @@ def container(state: Json | None = None, last: Json | None = None, restarts: int
 
 
 NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff"}}
+LATE_SECRET = {
+    "waiting": {
+        "reason": "CreateContainerConfigError",
+        "message": "failed to sync secret cache: timed out waiting for the condition",
+    }
+}
 OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
 
 
@@ -39,6 +45,7 @@ OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
         (pod(container({"waiting": {"reason": "ErrImagePull"}})), None, False),
         (pod(container({"waiting": {"reason": "ImagePullBackOff", "message": "no"}})), "ImagePullBackOff", True),
         (pod(container({"waiting": {"reason": "CreateContainerConfigError"}})), "CreateContainerConfigError", True),
+        (pod(container(LATE_SECRET)), None, False),
         (pod(container(OOM)), "OOMKilled", False),
         (pod(container({"waiting": {"reason": "CrashLoopBackOff"}}, OOM, 2)), "OOMKilled", False),
         (pod(container(None, {"terminated": {"exitCode": 3}}, 1)), "restarted after exit code 3", False),

@@ -230,6 +230,20 @@ def test_a_copy_that_answers_differently_is_a_difference_of_the_block(
     assert asked.calls == [({"PREFLIGHT": "true", "ORDER": "platform,virtual"}, None, True)] * 2, "asked twice"
 
 
+def test_copies_that_no_pod_of_k6_reaches_are_asked_three_times(
+    namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network policy may admit a new pod late."""
+    silent = {name: answer_of(0, "timeout") for name in ("platform", "virtual")}
+    healthy = {name: answer_of() for name in ("platform", "virtual")}
+    asked = Asked([silent, silent, healthy])
+    assert preflight(asked, EXPERIMENT, tmp_path, monkeypatch) == (None, [])
+    asked = Asked([silent] * 4)
+    with pytest.raises(BadInput, match="GET /orders/17: every variant gave no answer"):
+        preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
+    assert len(asked.calls) == 3
+
+
 def test_a_request_that_every_copy_fails_is_refused_before_any_block(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

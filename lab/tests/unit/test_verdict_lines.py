@@ -16,7 +16,7 @@ from tests.support.outcomes import BASE, concluded, limited, outcome
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
-from vtlab.model.records import NO_STEADY_STATE, Failure, Trial
+from vtlab.model.records import Failure, Trial
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
 from vtlab.report.parts import performance
@@ -348,18 +348,16 @@ def test_a_single_block_by_number_asks_for_a_run_that_ends_by_itself() -> None:
             "No decision: 2 of 4 planned blocks count",
             "The report says why blocks were rejected",
         ),
+        (
+            recorded.analysed(recorded.run(blocks=2, planned=4, rejected={1: "unsteady"})),
+            "No decision: 2 of 4 planned blocks count",
+            "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)",
+        ),
     ],
 )
 def test_a_run_that_is_not_valid_has_no_decision(analysis: Analysis, verdict: str, following: str) -> None:
     lines = verdict_lines(analysis)
     assert (lines.verdict, lines.next) == (verdict, following)
-
-
-def test_a_variant_that_is_not_warm_needs_more_warm_up() -> None:
-    base = failing(f"{NO_STEADY_STATE} after 12 warm-up cycles")
-    lines = verdict_lines(concluded(decision=decided(advice="leave it off", loser="virtual", fault="fails"), base=base))
-    assert "virtual reaches no steady state under this load in 6 of 6 blocks" in lines.verdict
-    assert lines.next == "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
 def test_after_turning_it_on_other_meters_count() -> None:

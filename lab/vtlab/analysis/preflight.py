@@ -14,7 +14,7 @@ from vtlab.model.records import ALL_VARIANTS
 from vtlab.model.workload import Workload
 
 #: Seconds for k6 to come up and end.
-_BESIDE = 30.0
+_BESIDE = 90.0
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
 

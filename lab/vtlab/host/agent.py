@@ -21,7 +21,7 @@ OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_tot
 #: The variable with the agent's port.
 PORT = "VTLAB_AGENT_PORT"
 #: The agent's sampling thread, and seconds until it must have ended.
-_SAMPLER, _STOPPING = "vtlab-agent-sampler", 5.0
+_SAMPLER, _STOPPING = "vtlab-agent-sampler", 60.0
 _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Seconds for a page: the first one waits for Flight Recorder to start, in a JVM that others may starve.
 _PATIENCE = 60

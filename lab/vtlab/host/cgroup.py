@@ -176,7 +176,7 @@ class _Direct(Cgroup):
         return read_oom_kills(self.directories["memory"], self.version)
 
     def remove(self) -> None:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         for directory in self._distinct:
             while directory.exists():
                 for pid in read_text(directory / "cgroup.procs").split():

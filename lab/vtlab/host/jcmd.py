@@ -13,7 +13,7 @@ from vtlab.host import tools
 
 PROC = Path("/proc")
 #: Seconds until a command is given up; on an idle machine it takes 0.2.
-PATIENCE = 10.0
+PATIENCE = 60.0
 #: For short runs: without the compiler and the collector for long ones.
 _FLAGS = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-J-Xmx64m")
 

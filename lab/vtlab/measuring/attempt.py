@@ -10,6 +10,7 @@ from functools import partial
 
 from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks, steady_state, warm_up_checks
+from vtlab.analysis.validity.warm_up_checks import STEADY
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.attempt_plan import AttemptPlan
@@ -38,7 +39,7 @@ KeepLoad = Callable[[Curve, Sequence[Trial]], Experiment]
 
 class Attempt:
     """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
-    result, and so are their figures. A variant without a steady state gets no trials."""
+    result, and so are their figures. Where a variant that stands is still warming up there are no trials."""
 
     def __init__(
         self,
@@ -200,6 +201,9 @@ class Attempt:
         # Nothing comes after the trials: what the last one leaves unanswered may be given up then.
         may_end = not plan.unmeasured_variants and not single and plan.experiment.typical_beside is None
         self._warm_up.run(started, plan.order, may_end)
+        if any(STEADY.beyond(state.block, state.experiment)):
+            # The block does not count.
+            return
         if not plan.experiment.windows.wait_for_answers:
             if single:
                 self._measure_single(started, single)

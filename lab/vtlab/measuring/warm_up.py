@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from vtlab.analysis.validity import jit_compiler, steady_state
+from vtlab.analysis.validity import failing, jit_compiler, steady_state
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
 from vtlab.measuring.block_state import BlockState, is_given_up
 from vtlab.model import units
@@ -87,8 +87,8 @@ class WarmUp:
 
     def run(self, started: StartedBlock, order: Sequence[str], may_end: bool) -> None:
         """Runs equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
-        rest. Variants without a steady state leave; where a compiler still works the checks judge the trials. What
-        ``begin`` has run is not run again.
+        rest, or there may be no more. Where a compiler still works then, the checks judge the trials. What ``begin``
+        has run is not run again.
 
         Where the pacing of the trials is known before, they follow in the same call of k6, whose users are connected.
         They count where the cycles before them show the steady state: else there are further cycles, and trials later.
@@ -141,15 +141,16 @@ class WarmUp:
             cheap, trial_load, order = 0, 1, ()
 
     def _is_over(self, started: StartedBlock, is_last: bool) -> bool:
-        """Tells whether no further cycles are needed, or allowed (``is_last``). Then variants without a steady state
-        leave."""
+        """Tells whether no further cycles are needed, or allowed (``is_last``). Then variants that are unsteady and
+        failed leave, as by errors."""
         state = self._state
-        unsteady = {variant for variant in state.variants if not self._is_steady(variant)}
+        unsteady = [variant for variant in state.variants if not self._is_steady(variant)]
         if is_last:
-            for variant in [name for name in state.variants if name in unsteady]:
+            failed = failing.failed(state.block, state.experiment)
+            for variant in failed.intersection(unsteady):
                 state.drop_variant(started, variant)
-        compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
-        return unsteady.isdisjoint(state.variants) and (is_last or compiled)
+            return True
+        return not unsteady and are_compiled(state.block.warmup, state.variants, state.experiment)
 
     def _run_raised(self, started: StartedBlock, within: float) -> int:
         """Runs the cheap cycles with more CPU than the limit, where the machine has it; returns how many there were.

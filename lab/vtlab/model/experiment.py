@@ -89,7 +89,7 @@ class Windows(_Strict):
             " limit, where the machine has more. 0: a cycle lasts for warmup_load",
         ),
     ] = 3000
-    max_cycles: Annotated[int, Field(ge=0, le=60, description="most further cycles with the load of the trials")] = 8
+    max_cycles: Annotated[int, Field(ge=0, le=60, description="most further cycles with the load of the trials")] = 16
     single_user_phase: Annotated[
         Duration,
         Field(

@@ -5,7 +5,6 @@ Times are epoch milliseconds, durations and latencies seconds, memory bytes, CPU
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -272,25 +271,15 @@ class Instance(Record):
     resident_peak: float | None = None
 
 
-#: How the reason of a variant begins that was not steady after its last warm-up cycle.
-NO_STEADY_STATE = "no steady state"
-
-
 class Failure(Record):
-    """What a variant did that no healthy service does: it ended, ran out of memory, answered with errors, did not reach
-    a steady state, did not drain. A result of the variant, not a reason to measure again."""
+    """What a variant did that no healthy service does: it ended, ran out of memory, answered with errors, did not
+    drain. A result of the variant, not a reason to measure again."""
 
     variant: str
     #: In words that complete "virtual fails: …": ``out of heap memory (384m)``, ``12.5 % of the answers were errors``.
     reason: str
     #: In words: ``while it started``, ``warm-up cycle 3``, ``trial 2``.
     moment: str
-
-
-def is_cold(failures: Sequence[Failure]) -> bool:
-    """Tells whether a variant failed only because it was not steady after its last warm-up cycle, although it
-    answered."""
-    return bool(failures) and all(failure.reason.startswith(NO_STEADY_STATE) for failure in failures)
 
 
 class Place(Record):

@@ -9,7 +9,7 @@ from functools import cached_property
 from vtlab.analysis.validity import failing
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
-from vtlab.model.records import Block, is_cold
+from vtlab.model.records import Block
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,6 @@ class Judged:
     def failed_blocks(self, variant: str) -> int:
         """Counts the blocks in which a variant failed."""
         return sum(variant in names for names in self.failed)
-
-    def never_warmed_up(self, variant: str) -> bool:
-        """Tells whether a variant failed only because it was not steady after its warm-up."""
-        found = [failure for block in self.blocks for failure in failing.failures(block, self.experiment)]
-        return is_cold([failure for failure in found if failure.variant == variant])
 
     def sound_blocks(self, *variants: str) -> list[Block]:
         """Selects the blocks in which none of these variants failed."""

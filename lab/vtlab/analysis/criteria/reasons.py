@@ -52,11 +52,7 @@ def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
     n = len(judged.blocks)
     counts = {name: judged.failed_blocks(name) for name in pair.names}
     fails = tuple(name for name, count in counts.items() if failing.fails_under_load(count, n))
-    in_words = " and ".join(
-        f"{name} {'reached no steady state' if judged.never_warmed_up(name) else 'failed'} {in_blocks(count, n)}"
-        for name, count in counts.items()
-        if count
-    )
+    in_words = " and ".join(f"{name} failed {in_blocks(count, n)}" for name, count in counts.items() if count)
     if fails:
         return Reason(in_words, "fails", fails)
     return Reason(in_words, "undecided") if in_words else None

@@ -30,6 +30,7 @@ CHECKS: tuple[Check[Any], ...] = (
     windows.LENGTH,
     warm_up_checks.CYCLES,
     warm_up_checks.MEASURED,
+    warm_up_checks.STEADY,
     completeness.TRIALS,
     completeness.DRAIN_MEASURED,
     completeness.NO_REQUEST_LOST,

@@ -9,7 +9,7 @@ from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, all_window
 from vtlab.analysis.validity.failing import failed, leftovers, sound_variants
 from vtlab.analysis.validity.jit_compiler import is_cpu_scarce
 from vtlab.analysis.validity.overload import overloaded
-from vtlab.analysis.validity.warm_up_checks import CYCLES, MEASURED
+from vtlab.analysis.validity.warm_up_checks import CYCLES, MEASURED, STEADY
 from vtlab.analysis.validity.windows import LENGTH
 from vtlab.model.blocks import mirrored
 from vtlab.model.experiment import Experiment
@@ -35,7 +35,7 @@ def _known(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 
 def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
-    sound, explained = sound_variants(block, experiment), (LENGTH, CYCLES, MEASURED)
+    sound, explained = sound_variants(block, experiment), (LENGTH, CYCLES, MEASURED, STEADY)
     if not block.trials and any(any(check.beyond(block, experiment)) for check in explained):
         return
     in_order = [t.variant for t in sorted(block.trials, key=lambda t: t.position) if t.variant in sound]

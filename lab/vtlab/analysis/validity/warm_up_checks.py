@@ -1,19 +1,25 @@
-"""The checks that all variants were warm: their warm-up cycles, the JIT compiler, the trend of their trials."""
+"""The checks that all variants were warm: their warm-up cycles, steady state, JIT compiler, the trend of their trials.
+
+A variant that is still warming up rejects the block: it says nothing against the variant that vtlab waits no longer.
+"""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
 from vtlab.analysis.validity.jit_compiler import MOST_JIT, is_cpu_scarce
-from vtlab.analysis.validity.steady_state import warm_up_of
+from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, warm_up_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
+#: How the reason begins that rejects a block whose variant was not steady after its last warm-up cycle.
+NO_STEADY_STATE = "no steady state"
 #: Rise of a variant's throughput from its first to its last trial of a block. While it rises by g, the mean of its two
 #: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
 #: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up, nor is a rise to what
@@ -46,6 +52,31 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         is_known = all(gain.cpu is not None for gain in warm_up.state.gains)
         reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state is unknown"
         yield Value(0 if is_known else None, "every cycle" if is_known else NOT_MEASURED, reason, variant)
+
+
+def _judging_warm_ups(block: Block, experiment: Experiment) -> list[WarmUp]:
+    warm_ups = [warm_up_of(block, experiment, variant) for variant in sound_variants(block, experiment)]
+    return [w for w in warm_ups if len(w.judged) >= w.least and not any(map(answered_late, w.cycles))]
+
+
+def _steady(warm_up: WarmUp, _: Experiment) -> Value | None:
+    state = warm_up.state
+    if state.worst is None:
+        return None
+    steps = ", then ".join(
+        f"throughput by {_signed(gain.throughput)} and CPU by {_signed(-(gain.cpu or 0.0))} of its limit"
+        for gain in state.gains
+    )
+    last = "the last two" if len(state.gains) == 2 else "the last"
+    reason = (
+        f"{NO_STEADY_STATE} after {len(warm_up.cycles)} warm-up cycles: compared with the best before, {last}"
+        f" changed {steps}; a gain of less than {percent(MOST_GAIN)} is allowed"
+    )
+    return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant)
+
+
+def _signed(share: float | None) -> str:
+    return f"{100 * (share or 0.0):+.1f} %"
 
 
 def _jit(trial: Trial, experiment: Experiment) -> Value | None:
@@ -90,6 +121,15 @@ def is_rising(block: Block, experiment: Experiment) -> bool:
 
 CYCLES = block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
 MEASURED = block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
+STEADY = Check(
+    "steady state",
+    "machine",
+    f"< {percent(MOST_GAIN)} over the best before, or left to what the load allows; any where the JIT compiler rested",
+    _judging_warm_ups,
+    _steady,
+    MOST_GAIN,
+    operator.ge,
+)
 # More than MOST_JIT in a trial's window marks the block and does not reject it: in ``cpu`` bursts of 0.1 to 0.2 cores
 # come long after the compiler rested, in most blocks.
 JIT = Check(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from vtlab.analysis.criteria.decisions import load_of_claims
 from vtlab.model.outcome import Advice
-from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
-from vtlab.report.words import block_counts, figures, phrases
+from vtlab.report.words import block_counts, figures
 from vtlab.report.words.effects import PROPERTY, Pair, costs
-from vtlab.report.words.failures import failed_share, failure
+from vtlab.report.words.failures import failure
 
 NO_DECISION = "No decision"
 
@@ -102,8 +101,6 @@ def _fault(pair: Pair) -> str:
         load, probe = max(result.probes.items(), key=lambda item: item[1].restarting_blocks)
         share = figures.share(probe.over_second / probe.sent)
         return f"a kubelet would restart {loser} at {pair.load(load)}: {share} of its probes took over 1 s"
-    if is_cold(result.failures):
-        return f"{loser} {phrases.COLD} {failed_share(verdict, loser)}"
     return f"{loser} fails under this load: {failure(verdict, loser)}"
 
 

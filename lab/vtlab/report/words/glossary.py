@@ -95,9 +95,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "fails",
-        "The variant does not survive the load, or is not steady after its last warm-up cycle. It failed in at least"
-        " two blocks and in more than half of them, by errors, time-outs, lack of memory, a restart, or no steady"
-        " state. Ratios are over the blocks in which neither failed.",
+        "The variant does not survive the load. It failed in at least two blocks and in more than half of them, by"
+        " errors, time-outs, lack of memory, or a restart. Ratios are over the blocks in which neither failed.",
     ),
     (
         "lower bound",

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from vtlab.analysis import time_plan
 from vtlab.analysis.validity import generator
+from vtlab.analysis.validity.warm_up_checks import NO_STEADY_STATE
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
 from vtlab.model import units
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.load import ClosedLoad
-from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import VariantResult
 from vtlab.report.words import bottlenecks, calls, curve_sentences, hints
@@ -32,8 +32,6 @@ def sentence(analysis: Analysis) -> str | None:
     decision = pair.decision
     if decision.rule is None:
         return _towards_a_decision(pair)
-    if decision.fault == "fails" and is_cold(verdict.variants[decision.loser or decision.of].failures):
-        return _WARMER
     if decision.differences:
         return "Find out first why they answer differently"
     is_open = decision.advice == "no decision" or (decision.advice == "turn it on" and decision.is_probable)
@@ -65,6 +63,8 @@ def _after_invalid(analysis: Analysis) -> str:
         text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
         return _step(text, command)
     end = analysis.verdict.end
+    if all(any(NO_STEADY_STATE in reason for reason in of.reasons) for of in analysis.verdict.rejected):
+        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
     text = "The report says why blocks were rejected"
     return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
 
@@ -72,9 +72,6 @@ def _after_invalid(analysis: Analysis) -> str:
 def _towards_a_decision(pair: Pair) -> str:
     """Says how to get a decision."""
     analysis, results = pair.analysis, pair.results
-    if any(is_cold(result.failures) for result in results):
-        end = analysis.verdict.end
-        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
     if analysis.verdict.n > 1 and all(result.failed_blocks for result in results):
         return "Measure fewer users, or give the variants more memory"
     if any(result.failed_blocks for result in results):

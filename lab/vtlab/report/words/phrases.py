@@ -6,7 +6,6 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 
 #: A variant that answered, but was not steady after the warm-up: no service that breaks.
-COLD = "reaches no steady state under this load"
 
 
 def load_words(experiment: Experiment) -> str:

@@ -31,6 +31,8 @@ from vtlab.targets.kubernetes.site import ClusterSite
 
 #: Milliseconds at the end of a window that k6 may not have lived through: some samples in its pod.
 _UNSEEN = 1500
+#: The most pre-flights without any answer: a network policy may admit a new pod late.
+_PREFLIGHTS = 3
 #: Seconds of a Job of k6 beside its phases, about.
 _JOB_SECONDS = 10.0
 #: The copies' own logs go with their pods.
@@ -173,13 +175,19 @@ class KubernetesBlock:
     def preflight(self) -> str | None:
         """Sends each request once to each copy (``targets.preflight``)."""
 
-        def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
+        def once(origin: str | None) -> Mapping[str, VariantPreflight]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
             code = pods.exit_code(pod, labels.K6_CONTAINER)
             if code in WRONG_SCRIPT:
                 raise user_script.cannot_run(job.shown(log))
             _refuse_failed(code, log)
             return job.preflight(log)
+
+        def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
+            for _ in range(_PREFLIGHTS - 1):
+                if not _is_unreached(found := once(origin)):
+                    return found
+            return once(origin)
 
         checked = preflight.check(self._experiment.workload, self._urls, ask, _SEE_LOG)
         self.differences = checked.differences
@@ -287,6 +295,12 @@ def _refuse_failed(code: int | None, log: str) -> None:
     """Raises BlockFault for a k6 that ended otherwise than with a document."""
     if code not in DONE:
         raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
+
+
+def _is_unreached(findings: Mapping[str, VariantPreflight]) -> bool:
+    """Tells whether no variant answered any request."""
+    answers = [answer for finding in findings.values() for answer in finding.answers]
+    return bool(answers) and not any(answer.status for answer in answers)
 
 
 def refuse_pressure(client: Prometheus, nodes: set[str], begin_ms: int, end_ms: int) -> None:

@@ -23,7 +23,7 @@ from vtlab.targets.kubernetes.api.types import Json
 #: theirs by the weights of their requests, and that part of the warm-up only counts requests.
 TIMES = 2
 #: Seconds until a control group must enforce the limit, and between two readings.
-_WITHIN, _LOOK = 30.0, 0.5
+_WITHIN, _LOOK = 60.0, 0.5
 
 
 def raised(cluster: Cluster, client: Prometheus, loaded: Mapping[str, Json], limit: float) -> float | None:

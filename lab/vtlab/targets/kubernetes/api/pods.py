@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,8 @@ _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 _OUT_OF_HEAP = 3
 #: Reasons for the end of a container that its node did not see.
 _NOT_SEEN = ("Unknown", "ContainerStatusUnknown")
+#: What a kubelet says of a Secret or ConfigMap that the API server was late with: it asks again.
+_PASSING = re.compile("timed out|deadline exceeded")
 _HOPELESS = (
     *_NO_IMAGE,
     "CreateContainerConfigError",
@@ -131,7 +134,7 @@ def trouble(pod: Json) -> Trouble | None:
     # Init containers may fail until what they wait for is there: only an image or an object that is missing counts.
     for container in [*(status.get("initContainerStatuses") or []), *_containers(pod)]:
         waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") in _HOPELESS:
+        if waiting.get("reason") in _HOPELESS and not _PASSING.search(waiting.get("message") or ""):
             text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {container.get('image')})"
             return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
         if container.get("name") == AGENT and int(container.get("restartCount", 0)) > 0:
