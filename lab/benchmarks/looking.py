@@ -33,6 +33,7 @@ import numpy as np
 from vtlab import shipped
 from vtlab.analysis.statistics import moderated, paired
 from vtlab.analysis.statistics.stopping_rule import ALPHA
+from vtlab.analysis.validity.warm_up_checks import STEADY
 from vtlab.commands.output import Terminal
 from vtlab.dashboards import substitute
 from vtlab.host import machine, usage
@@ -257,6 +258,8 @@ def measure_block(plan: Plan, target: LocalTarget, number: int, progress: Progre
     refuse_missing(block, state.variants)
     WarmUp(state, time.sleep).run(started, (), may_end=False)
     refuse_missing(block, state.variants)
+    for cold in STEADY.beyond(block, experiment):
+        raise SystemExit(f"block {number}: {cold.variant}: {cold.reason}")
     values: substitute.Values = {
         "datasource": "prometheus",
         "namespace": substitute.ALL,
@@ -277,7 +280,7 @@ def measure_block(plan: Plan, target: LocalTarget, number: int, progress: Progre
 def refuse_missing(block: Block, present: Sequence[str]) -> None:
     """Ends the call where a variant of the block has failed, or left the warm-up."""
     failed = {failure.variant: f"failed, {failure.moment}: {failure.reason}" for failure in block.failures}
-    reasons = [f"{name} {failed.get(name, 'reached no steady state')}" for name in block.order if name not in present]
+    reasons = [f"{name} {failed.get(name, 'left in the warm-up')}" for name in block.order if name not in present]
     if reasons:
         raise SystemExit(f"block {block.block}: {'; '.join(reasons)}")
 

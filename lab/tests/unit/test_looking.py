@@ -159,7 +159,7 @@ def test_a_trial_counts_the_refreshes_in_its_window() -> None:
 def test_a_variant_that_fails_ends_the_call_with_its_reason() -> None:
     failure = Failure(variant="virtual", reason="it ended with exit code 1", moment="while it started")
     broken = Block(block=2, attempt=1, order=["platform", "virtual"], failures=[failure])
-    reasons = "block 2: platform reached no steady state; virtual failed, while it started: it ended with exit code 1"
+    reasons = "block 2: platform left in the warm-up; virtual failed, while it started: it ended with exit code 1"
     with pytest.raises(SystemExit, match=reasons):
         looking.refuse_missing(broken, [])
     looking.refuse_missing(Block(block=2, attempt=1, order=["platform", "virtual"]), ["platform", "virtual"])

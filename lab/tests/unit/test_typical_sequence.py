@@ -16,11 +16,12 @@ from vtlab.errors import BlockFault, VariantFailed
 from vtlab.measuring.attempt import Attempt
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.manifest import Manifest, TypicalPlan
 from vtlab.model.records import Block, Failure
 from vtlab.model.run import Run
 from vtlab.planning import typical_load
-from vtlab.planning.load_call import CallPacing, TypicalCall
+from vtlab.planning.load_call import CallPacing, LoadCall, TypicalCall
 from vtlab.runs import estimates, store
 from vtlab.runs.measure import measure_run
 from vtlab.targets.recorded import RecordedTarget
@@ -87,6 +88,30 @@ def test_its_calls_have_the_plan_and_no_pacing_of_the_trials(tmp_path: Path) -> 
     one, other = calls(target)
     assert replace(one, order=other.order) == other == typical_load.call(planned, other.order)
     assert one.rate == RATE
+
+
+@pytest.mark.parametrize(("disturbed_calls", "rejected"), [(1, [False]), (2, [True, False])])
+def test_a_disturbed_typical_load_is_measured_once_more_on_the_same_jvms(
+    tmp_path: Path, disturbed_calls: int, rejected: list[bool]
+) -> None:
+    """Seen: attempts at blocks of petclinic were rejected after five minutes each, for 1 to 2 % of a window."""
+    run = runs()
+    changed: list[LoadCall] = []
+
+    def disturbed(call: LoadCall, document: K6Document) -> K6Document:
+        if not call.typical or len(changed) == disturbed_calls:
+            return document
+        changed.append(call)
+        first, *others = document.typical
+        waited = recorded.changed_trial(first, server={"core_wait": 0.02})
+        return recorded.copied(document, {"typical": [waited, *others]})
+
+    target = replaying(run.blocks * 2, loads_at_once=False, change=disturbed)
+    blocks, said = measured(target, tmp_path, run)
+    assert len(calls(target)) == disturbed_calls + 1
+    assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
+    assert [len(block.typical) for block in blocks] == [2] * len(blocks)
+    assert said.count("typical load is measured once more: ") == 1
 
 
 @pytest.mark.parametrize(("loads_at_once", "moments"), [(True, ["typical load"]), (False, [])])

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.validity import checks, steady_state, warm_up_checks
+from vtlab.analysis.validity import checks, interference, steady_state, warm_up_checks
 from vtlab.analysis.validity.warm_up_checks import STEADY
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
@@ -268,7 +268,8 @@ class Attempt:
         self._measure_while_variants_break(started, call)
 
     def _measure_typical(self, started: StartedBlock) -> None:
-        """Measures typical load beside full load, once its rate is known. Nothing lengthens its windows."""
+        """Measures typical load beside full load, once its rate is known; once more where the machine was disturbed,
+        which costs less than another block. Nothing lengthens its windows."""
         state, experiment = self._state, self._state.experiment
         if experiment.typical_beside and self.typical is None:
             blocks = [*self._plan.blocks_before, state.block]
@@ -287,6 +288,10 @@ class Attempt:
             return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
 
         self._measure_while_variants_break(started, call)
+        if disturbed := interference.disturbed_typical_load(state.block, experiment):
+            state.say(f"typical load is measured once more: {disturbed}")
+            state.block.typical = []
+            self._measure_while_variants_break(started, call)
 
     def _fits_further_set(self, started: StartedBlock) -> bool:
         """Tells whether this block is the last of its run, and as many trials again fit into the time. The clock alone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.validity.check import Check, Value, machine_windows, moment_of
+from vtlab.analysis.validity.check import TYPICAL, Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -16,6 +16,12 @@ MOST_CORE_WAIT = 0.01
 def is_disturbed(block: Block, experiment: Experiment) -> bool:
     """Tells whether others used the cores that a block needed."""
     return any(True for check in (STEAL, CORE_WAIT) for _ in check.beyond(block, experiment))
+
+
+def disturbed_typical_load(block: Block, experiment: Experiment) -> str | None:
+    """Says how others used the cores in a window of typical load; None where none did."""
+    beyond = (value for check in (STEAL, CORE_WAIT) for value in check.beyond(block, experiment))
+    return next((f"{value.variant}: {value.reason}" for value in beyond if value.moment == TYPICAL), None)
 
 
 def _with_the_cores_alone(block: Block, experiment: Experiment) -> list[Trial]:
