@@ -39,7 +39,10 @@ def reaches(pod: Pod, host: str, port: int) -> bool | None:
     look_up = f"getent hosts {host} >/dev/null || exit 2"
     connect = f"timeout {PATIENCE} bash -c ': </dev/tcp/{host}/{port}' 2>/dev/null || exit 3"
     done = lab.attempt("kubectl", "-n", pod.namespace, "exec", pod.name, "--", "bash", "-c", f"{look_up}; {connect}")
-    return {0: True, 3: False}.get(done.returncode)
+    if done.returncode not in (0, 3):
+        print(f"{pod}: kubectl exec, or the look-up of {host}: {done.stderr}")
+        return None
+    return done.returncode == 0
 
 
 @contextmanager

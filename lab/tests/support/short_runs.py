@@ -23,7 +23,7 @@ from vtlab.planning import percentiles, trial_order
 
 def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis:
     """Analyses a run of so many blocks, the first with warm-up and single-user phases. As in a run, what the checks
-    reject is measured again; so is what was not yet warm after so short a warm-up."""
+    reject is measured again; so is a block in which a variant failed."""
     return judged(planned, measured(lab, jvms, planned, blocks))
 
 
@@ -31,8 +31,8 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> list[Blo
     """Measures so many blocks. All are of the same JVMs, so the warm-up of the first stands for all."""
 
     def against(measured: Block) -> list[str]:
-        unsteady = [failure.reason for failure in failing.failures(measured, planned)]
-        return checks.reasons(measured, planned) + unsteady
+        failures = [failure.reason for failure in failing.failures(measured, planned)]
+        return checks.reasons(measured, planned) + failures
 
     def counts(measured: Block) -> None:
         assert against(measured) == []

@@ -32,6 +32,7 @@ LATE_SECRET = {
         "message": "failed to sync secret cache: timed out waiting for the condition",
     }
 }
+LATE_IMAGE = {"waiting": {"reason": "ErrImageNeverPull", "message": "context deadline exceeded"}}
 OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
 
 
@@ -46,6 +47,7 @@ OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
         (pod(container({"waiting": {"reason": "ImagePullBackOff", "message": "no"}})), "ImagePullBackOff", True),
         (pod(container({"waiting": {"reason": "CreateContainerConfigError"}})), "CreateContainerConfigError", True),
         (pod(container(LATE_SECRET)), None, False),
+        (pod(container(LATE_IMAGE)), "ErrImageNeverPull", True),
         (pod(container(OOM)), "OOMKilled", False),
         (pod(container({"waiting": {"reason": "CrashLoopBackOff"}}, OOM, 2)), "OOMKilled", False),
         (pod(container(None, {"terminated": {"exitCode": 3}}, 1)), "restarted after exit code 3", False),

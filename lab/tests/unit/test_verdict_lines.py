@@ -421,7 +421,7 @@ def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
 
 
 def test_a_variant_without_a_window_has_no_share_of_errors() -> None:
-    """Seen: "errors 0 %" and "0/s" of a variant that was not steady after the warm-up."""
+    """Seen: "errors 0 %" and "0/s" of a variant that left in the warm-up."""
     gone = [
         block.model_copy(update={"trials": [t for t in block.trials if t.variant == "platform"], "typical": []})
         for block in BASE.accepted

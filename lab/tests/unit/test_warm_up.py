@@ -62,6 +62,29 @@ def test_a_block_whose_variant_still_warms_up_ends_before_its_trials(tmp_path: P
     assert "block 1 rejected: virtual: no steady state after 7 warm-up cycles" in said
 
 
+def test_a_variant_that_fails_and_is_not_steady_leaves_and_the_block_counts(tmp_path: Path) -> None:
+    """Errors are a result, which more cycles would not change: it has eight further ones, however many may follow."""
+    windows = COUNTED | {"warmup_requests": 0, "max_cycles": 16}
+    run = replay.run(replay.experiment(windows=windows), warm_up=13)
+    (good,) = run.blocks
+    unsteady = recorded.spoiled(good, "unsteady")
+    failing = [
+        cycle.model_copy(update={"failed": {"status-500": cycle.ok // 7}}) if cycle.variant == "virtual" else cycle
+        for cycle in sorted(unsteady.warmup, key=lambda t: t.begin)
+    ]
+    target = replaying([unsteady.model_copy(update={"warmup": failing, "trials": good.trials})])
+    block, said = one_block(target, tmp_path, run.experiment)
+    events = target.journal.events
+    assert events[:10] == [
+        "2 cheap and 3 trial-load cycles of platform virtual",
+        *["1 trial-load cycles of platform virtual"] * 8,
+        "drop virtual",
+    ]
+    assert "trials platform platform of platform" in events
+    assert {trial.variant for trial in block.trials} == {"platform"}
+    assert "virtual failed" in said
+
+
 @pytest.mark.parametrize(("last_that_compiles", "further"), [(5, 1), (6, 2), (7, 2)])
 def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_compiles: int, further: int) -> None:
     """The JIT compiler rests before the trials; where it does not, the checks judge its CPU in them."""

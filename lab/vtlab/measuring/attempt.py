@@ -10,7 +10,6 @@ from functools import partial
 
 from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks, interference, steady_state, warm_up_checks
-from vtlab.analysis.validity.warm_up_checks import STEADY
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.attempt_plan import AttemptPlan
@@ -201,7 +200,7 @@ class Attempt:
         # Nothing comes after the trials: what the last one leaves unanswered may be given up then.
         may_end = not plan.unmeasured_variants and not single and plan.experiment.typical_beside is None
         self._warm_up.run(started, plan.order, may_end)
-        if any(STEADY.beyond(state.block, state.experiment)):
+        if not warm_up_checks.are_warm(state.block, state.experiment):
             # The block does not count.
             return
         if not plan.experiment.windows.wait_for_answers:

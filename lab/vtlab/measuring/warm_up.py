@@ -22,6 +22,8 @@ from vtlab.targets.protocol import StartedBlock
 
 #: The most calls of k6 with more CPU than the limit, and seconds after which none begins.
 RAISED_CALLS, RAISED_SECONDS = 12, 75.0
+#: The most further cycles of a variant that fails in them.
+FAILING_CYCLES = 8
 
 
 @contextmanager
@@ -60,6 +62,8 @@ class CycleCounts:
     #: Cheap ones without more CPU, and ones with the trials' load, of the first call of k6.
     cheap: int
     trial_load: int
+    #: After which a variant that fails does not get further ones to become steady.
+    patient: int
     #: The most in all.
     most: int
 
@@ -104,8 +108,9 @@ class WarmUp:
     def _counts(self, raised: int) -> CycleCounts:
         experiment = self._state.experiment
         cheap = 0 if raised else experiment.windows.warmup_cycles
-        most = raised + cheap + least_cycles(bool(raised)) + experiment.windows.max_cycles
-        return CycleCounts(raised, cheap, expected_cycles(experiment, bool(raised)), most)
+        least, further = raised + cheap + least_cycles(bool(raised)), experiment.windows.max_cycles
+        expected = expected_cycles(experiment, bool(raised))
+        return CycleCounts(raised, cheap, expected, least + min(further, FAILING_CYCLES), least + further)
 
     def _run_until_steady(
         self, started: StartedBlock, counts: CycleCounts, order: Sequence[str], may_end: bool
@@ -127,8 +132,11 @@ class WarmUp:
             if document is None:
                 continue
             done += call.cycles
-            is_over = self._is_over(started, is_last=done >= counts.most)
-            if is_over and {trial.variant for trial in document.trials} <= set(state.variants):
+            if done >= counts.patient:
+                self._drop_failing(started)
+            unsteady = self._unsteady()
+            is_over = done >= counts.most or (not unsteady and self._are_compiled())
+            if is_over and not unsteady and {trial.variant for trial in document.trials} <= set(state.variants):
                 self._adapt_pacing()
                 state.store_phases(started, document)
                 return
@@ -136,21 +144,19 @@ class WarmUp:
                 # What follows must not meet these requests.
                 self._wait(self._longest_round())
             if is_over:
-                # The document has trials of variants that left, too.
+                # The document has trials of variants that left or are not steady, too.
                 return
             cheap, trial_load, order = 0, 1, ()
 
-    def _is_over(self, started: StartedBlock, is_last: bool) -> bool:
-        """Tells whether no further cycles are needed, or allowed (``is_last``). Then variants that are unsteady and
-        failed leave, as by errors."""
+    def _drop_failing(self, started: StartedBlock) -> None:
+        """Ends the part of variants that are unsteady and fail, as by errors: their failure is a result."""
         state = self._state
-        unsteady = [variant for variant in state.variants if not self._is_steady(variant)]
-        if is_last:
-            failed = failing.failed(state.block, state.experiment)
-            for variant in failed.intersection(unsteady):
-                state.drop_variant(started, variant)
-            return True
-        return not unsteady and are_compiled(state.block.warmup, state.variants, state.experiment)
+        failed = failing.failed(state.block, state.experiment)
+        for variant in [name for name in self._unsteady() if name in failed]:
+            state.drop_variant(started, variant)
+
+    def _are_compiled(self) -> bool:
+        return are_compiled(self._state.block.warmup, self._state.variants, self._state.experiment)
 
     def _run_raised(self, started: StartedBlock, within: float) -> int:
         """Runs the cheap cycles with more CPU than the limit, where the machine has it; returns how many there were.
@@ -166,8 +172,7 @@ class WarmUp:
                 if self._run_cycles(started, call, cycles, "those with more CPU") is None:
                     continue
                 cycles += count
-                compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
-                if compiled or time.monotonic() > end:
+                if self._are_compiled() or time.monotonic() > end:
                     break
         return cycles
 
@@ -213,6 +218,8 @@ class WarmUp:
         length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
         state.say(f"windows{length} show an overload of {units.percent(overload)} or more")
 
-    def _is_steady(self, variant: str) -> bool:
-        warm_up = steady_state.warm_up_of(self._state.block, self._state.experiment, variant)
-        return len(warm_up.judged) >= warm_up.least and warm_up.state.reached
+    def _unsteady(self) -> list[str]:
+        """Lists the variants that are not in their steady state, or lack cycles to judge it."""
+        block, experiment = self._state.block, self._state.experiment
+        warm_ups = [steady_state.warm_up_of(block, experiment, variant) for variant in self._state.variants]
+        return [w.variant for w in warm_ups if len(w.judged) < w.least or not w.state.reached]

@@ -12,7 +12,7 @@ from typing import Any
 
 from vtlab.analysis import asserts, run_status, time_plan
 from vtlab.analysis.time_plan import TimePlan
-from vtlab.analysis.validity import checks, failing, generator
+from vtlab.analysis.validity import checks, failing, generator, warm_up_checks
 from vtlab.analysis.validity.interference import is_disturbed
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
@@ -206,7 +206,8 @@ class _Measurement:
             raise InvalidRun(
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and too"
                 " little time is left for another (--max-time)",
-                f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m",
+                f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m"
+                + self._warmer,
             )
 
     def _keep_plan(self, block: Block, typical: TypicalPlan | None) -> None:
@@ -324,8 +325,15 @@ class _Measurement:
             raise InvalidRun(
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
                 f"{self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
-                f"see the reasons in the report (vtlab report {self._folder}); is something else running there?",
+                f"see the reasons in the report (vtlab report {self._folder})"
+                + (self._warmer or "; is something else running there?"),
             )
+
+    @property
+    def _warmer(self) -> str:
+        """Says what helps where a variant still warmed up in each rejected block; else empty."""
+        is_cold = all(warm_up_checks.is_cold(reasons) for _, reasons in self._rejected)
+        return "; or raise windows.max_cycles in a file (vtlab init)" if is_cold else ""
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""

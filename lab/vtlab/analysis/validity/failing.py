@@ -15,7 +15,7 @@ from typing import Any
 from vtlab.analysis.statistics.paired import binomial
 from vtlab.analysis.validity.check import Check, Value, block_check, every_window, moment_of, under_load
 from vtlab.analysis.validity.overload import overloaded
-from vtlab.analysis.validity.steady_state import WarmUp, warm_up_of
+from vtlab.analysis.validity.steady_state import WarmUp, judged_warm_ups
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Counts, Failure, Instance, Trial
 from vtlab.model.units import percent
@@ -41,9 +41,8 @@ def fails_under_load(failed: int, blocks: int) -> bool:
     return failed >= 2 and 2 * failed > blocks
 
 
-def _enough_cycles(block: Block, experiment: Experiment) -> list[WarmUp]:
-    warm_ups = [warm_up_of(block, experiment, variant) for variant in experiment.variants]
-    return [w for w in warm_ups if len(w.judged) >= w.least]
+def _judged_warm_ups(block: Block, experiment: Experiment) -> list[WarmUp]:
+    return judged_warm_ups(block, experiment, experiment.variants)
 
 
 def _warm_up_answered(warm_up: WarmUp, _: Experiment) -> Value | None:
@@ -211,6 +210,8 @@ SERVICE: tuple[Check[Any], ...] = (
     Check("script's checks", "service", "<= max_errors of them failed", _script_trials, _script_checks),
     Check("script's requests", "service", "<= max_errors of them failed", _script_trials, _script_requests),
     Check("answers", "service", ">= 1 in every window", under_load, _some_answer, 1, operator.lt),
-    Check("answers in the warm-up", "service", ">= 1 in every cycle that is judged", _enough_cycles, _warm_up_answered),
+    Check(
+        "answers in the warm-up", "service", ">= 1 in every cycle that is judged", _judged_warm_ups, _warm_up_answered
+    ),
     block_check("drained", "service", "0 in flight before each trial", _drained),
 )

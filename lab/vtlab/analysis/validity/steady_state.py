@@ -180,6 +180,12 @@ class WarmUp:
         return self.cpu_limit / (users + 1) >= WORKING * MOST_JIT
 
 
+def judged_warm_ups(block: Block, experiment: Experiment, variants: Sequence[str]) -> list[WarmUp]:
+    """Lists the warm-ups of those variants that have enough cycles to be judged."""
+    warm_ups = [warm_up_of(block, experiment, variant) for variant in variants]
+    return [warm_up for warm_up in warm_ups if len(warm_up.judged) >= warm_up.least]
+
+
 def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
     cycles = [t for t in block.warmup if t.variant == variant]
     limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]

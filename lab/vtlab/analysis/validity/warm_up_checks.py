@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
 from vtlab.analysis.validity.jit_compiler import MOST_JIT, is_cpu_scarce
-from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, warm_up_of
+from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, judged_warm_ups, warm_up_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
@@ -54,14 +54,13 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(0 if is_known else None, "every cycle" if is_known else NOT_MEASURED, reason, variant)
 
 
-def _judging_warm_ups(block: Block, experiment: Experiment) -> list[WarmUp]:
-    warm_ups = [warm_up_of(block, experiment, variant) for variant in sound_variants(block, experiment)]
-    return [w for w in warm_ups if len(w.judged) >= w.least and not any(map(answered_late, w.cycles))]
+def _judged_warm_ups(block: Block, experiment: Experiment) -> list[WarmUp]:
+    return judged_warm_ups(block, experiment, sound_variants(block, experiment))
 
 
 def _steady(warm_up: WarmUp, _: Experiment) -> Value | None:
     state = warm_up.state
-    if state.worst is None:
+    if state.worst is None or any(map(answered_late, warm_up.cycles)):
         return None
     steps = ", then ".join(
         f"throughput by {_signed(gain.throughput)} and CPU by {_signed(-(gain.cpu or 0.0))} of its limit"
@@ -114,6 +113,16 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(rise - sum(1 / count for count in answers), percent(rise, 1), reason, variant)
 
 
+def are_warm(block: Block, experiment: Experiment) -> bool:
+    """Tells whether the warm-up of every variant that did not fail was measured, and reached the steady state."""
+    return not any(True for check in (MEASURED, STEADY) for _ in check.beyond(block, experiment))
+
+
+def is_cold(reasons: Sequence[str]) -> bool:
+    """Tells whether a block was rejected because a variant still warmed up."""
+    return any(NO_STEADY_STATE in reason for reason in reasons)
+
+
 def is_rising(block: Block, experiment: Experiment) -> bool:
     """Tells whether a variant became so much faster in its trials that the block does not count."""
     return not all(TREND.passes(value) for value in _trend(block, experiment))
@@ -125,7 +134,7 @@ STEADY = Check(
     "steady state",
     "machine",
     f"< {percent(MOST_GAIN)} over the best before, or left to what the load allows; any where the JIT compiler rested",
-    _judging_warm_ups,
+    _judged_warm_ups,
     _steady,
     MOST_GAIN,
     operator.ge,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from vtlab.analysis import time_plan
 from vtlab.analysis.validity import generator
-from vtlab.analysis.validity.warm_up_checks import NO_STEADY_STATE
+from vtlab.analysis.validity.warm_up_checks import is_cold
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
 from vtlab.model import units
 from vtlab.model.blocks import FULL_RUN
@@ -20,7 +20,7 @@ from vtlab.report.words.why import measured_finding
 
 #: Blocks that a longer run has time for.
 _MORE_BLOCKS = 4
-_WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
+WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
 def sentence(analysis: Analysis) -> str | None:
@@ -63,8 +63,8 @@ def _after_invalid(analysis: Analysis) -> str:
         text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
         return _step(text, command)
     end = analysis.verdict.end
-    if all(any(NO_STEADY_STATE in reason for reason in of.reasons) for of in analysis.verdict.rejected):
-        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
+    if all(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected):
+        return f"{WARMER}, and more time: --max-time" if end and end.ended == "within" else WARMER
     text = "The report says why blocks were rejected"
     return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
 
@@ -79,7 +79,8 @@ def _towards_a_decision(pair: Pair) -> str:
     if all(result.overloaded_blocks for result in results):
         return "Lower the rate (--rate) until one of them keeps up"
     if analysis.verdict.n < 2:
-        return _longer(analysis)
+        cold = any(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected)
+        return ". ".join(filter(None, [WARMER * cold, _longer(analysis)]))
     return _more_blocks(pair)
 
 

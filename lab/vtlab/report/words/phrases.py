@@ -5,8 +5,6 @@ from __future__ import annotations
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 
-#: A variant that answered, but was not steady after the warm-up: no service that breaks.
-
 
 def load_words(experiment: Experiment) -> str:
     """Puts the load into words: ``1,000 users``, ``150 arrivals per second``."""

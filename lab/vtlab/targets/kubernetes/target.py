@@ -48,7 +48,7 @@ _SCRAPED_BY_OWN_WITHIN = 60.0
 #: Seconds between two scrapes that a trial's window needs, at most.
 _SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
-_LAST_PATIENCE = 60.0
+_LAST_PATIENCE = 10.0
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
 

@@ -18,8 +18,8 @@ _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 _OUT_OF_HEAP = 3
 #: Reasons for the end of a container that its node did not see.
 _NOT_SEEN = ("Unknown", "ContainerStatusUnknown")
-#: What a kubelet says of a Secret or ConfigMap that the API server was late with: it asks again.
-_PASSING = re.compile("timed out|deadline exceeded")
+#: What a kubelet says of an object that the API server was late with.
+_LATE = re.compile("timed out|deadline exceeded")
 _HOPELESS = (
     *_NO_IMAGE,
     "CreateContainerConfigError",
@@ -122,6 +122,11 @@ def unschedulable(pod: Json) -> str:
     return str(scheduled.get("message", "")) if scheduled.get("reason") == "Unschedulable" else ""
 
 
+def _is_passing(waiting: Json) -> bool:
+    """Tells whether a kubelet only got a Secret or ConfigMap late: it asks again."""
+    return waiting["reason"] == "CreateContainerConfigError" and bool(_LATE.search(waiting.get("message") or ""))
+
+
 def trouble(pod: Json) -> Trouble | None:
     """Returns the first fault of a pod; None for a pod that runs, starts or has ended well."""
     status = pod.get("status", {})
@@ -134,7 +139,7 @@ def trouble(pod: Json) -> Trouble | None:
     # Init containers may fail until what they wait for is there: only an image or an object that is missing counts.
     for container in [*(status.get("initContainerStatuses") or []), *_containers(pod)]:
         waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") in _HOPELESS and not _PASSING.search(waiting.get("message") or ""):
+        if waiting.get("reason") in _HOPELESS and not _is_passing(waiting):
             text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {container.get('image')})"
             return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
         if container.get("name") == AGENT and int(container.get("restartCount", 0)) > 0:
