@@ -288,6 +288,16 @@ def test_a_variant_that_was_not_warm_in_time_decides_nothing_and_needs_more_warm
     assert str(verdict_lines(a).next).endswith("windows.max_cycles in a file (vtlab init), and more time: --max-time")
 
 
+def test_a_run_with_one_block_beside_one_that_still_warmed_up_names_both_cures() -> None:
+    rule = stopping_rule.sequential_rule(1, precision=0.1, within=140.0)
+    run = with_looks(recorded.run(blocks=1, rejected={1: "unsteady"}), rule, 60.0)
+    a = recorded.analysed(run)
+    assert (a.verdict.valid, a.verdict.n) == (True, 1)
+    assert str(verdict_lines(a).next).startswith(
+        "More warm-up cycles may help: windows.max_cycles in a file (vtlab init). Give"
+    )
+
+
 @pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
 def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended: str | None) -> None:
     run = with_looks(recorded.run(blocks=1), stopping_rule.sequential_rule(1, within=within), 60.0)

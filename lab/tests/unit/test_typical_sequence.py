@@ -107,11 +107,11 @@ def test_a_disturbed_typical_load_is_measured_once_more_on_the_same_jvms(
         return recorded.copied(document, {"typical": [waited, *others]})
 
     target = replaying(run.blocks * 2, loads_at_once=False, change=disturbed)
-    blocks, said = measured(target, tmp_path, run)
+    blocks, printed = measured(target, tmp_path, run)
     assert len(calls(target)) == disturbed_calls + 1
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
     assert [len(block.typical) for block in blocks] == [2] * len(blocks)
-    assert said.count("typical load is measured once more: ") == 1
+    assert printed.count("typical load is measured once more: ") == 1
 
 
 @pytest.mark.parametrize(("loads_at_once", "moments"), [(True, ["typical load"]), (False, [])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +50,7 @@ def test_a_block_whose_variant_still_warms_up_ends_before_its_trials(tmp_path: P
     unsteady = recorded.spoiled(good, "unsteady")
     in_turn = sorted(unsteady.warmup, key=lambda t: t.begin)
     target = replaying([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials}), good])
-    (block, again), said = replay.measured(target, tmp_path, run)
+    (block, again), printed = replay.measured(target, tmp_path, run)
     assert target.journal.events[:4] == [
         "2 cheap and 3 trial-load cycles of platform virtual",
         "1 trial-load cycles of platform virtual",
@@ -59,7 +60,7 @@ def test_a_block_whose_variant_still_warms_up_ends_before_its_trials(tmp_path: P
     assert [t.position for t in block.warmup] == list(range(1, 15))
     assert (block.trials, block.single, block.failures) == ([], [], [])
     assert checks.reasons(again, run.experiment) == []
-    assert "block 1 rejected: virtual: no steady state after 7 warm-up cycles" in said
+    assert "block 1 rejected: virtual: no steady state after 7 warm-up cycles" in printed
 
 
 def test_a_variant_that_fails_and_is_not_steady_leaves_and_the_block_counts(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_a_variant_that_fails_and_is_not_steady_leaves_and_the_block_counts(tmp_
         for cycle in sorted(unsteady.warmup, key=lambda t: t.begin)
     ]
     target = replaying([unsteady.model_copy(update={"warmup": failing, "trials": good.trials})])
-    block, said = one_block(target, tmp_path, run.experiment)
+    block, printed = one_block(target, tmp_path, run.experiment)
     events = target.journal.events
     assert events[:10] == [
         "2 cheap and 3 trial-load cycles of platform virtual",
@@ -82,7 +83,17 @@ def test_a_variant_that_fails_and_is_not_steady_leaves_and_the_block_counts(tmp_
     ]
     assert "trials platform platform of platform" in events
     assert {trial.variant for trial in block.trials} == {"platform"}
-    assert "virtual failed" in said
+    assert "virtual failed" in printed
+
+
+def test_a_run_whose_variant_still_warms_up_in_each_block_names_the_cycles(tmp_path: Path) -> None:
+    run = replay.run(replay.experiment(windows=COUNTED | {"warmup_requests": 0, "max_cycles": 2}), warm_up=7)
+    unsteady = recorded.spoiled(run.blocks[0], "unsteady")
+    in_turn = unsteady.model_copy(update={"warmup": sorted(unsteady.warmup, key=lambda t: t.begin)})
+    run = replace(run, manifest=recorded.copied(run.manifest, {"max_rejected": 0}))
+    with pytest.raises(InvalidRun) as caught:
+        replay.measured(replaying([in_turn]), tmp_path, run)
+    assert caught.value.fix.endswith("; or raise windows.max_cycles in a file (vtlab init)")
 
 
 @pytest.mark.parametrize(("last_that_compiles", "further"), [(5, 1), (6, 2), (7, 2)])

@@ -62,8 +62,8 @@ class CycleCounts:
     #: Cheap ones without more CPU, and ones with the trials' load, of the first call of k6.
     cheap: int
     trial_load: int
-    #: After which a variant that fails does not get further ones to become steady.
-    patient: int
+    #: The most of a variant that fails and is not steady.
+    most_of_failing: int
     #: The most in all.
     most: int
 
@@ -132,7 +132,7 @@ class WarmUp:
             if document is None:
                 continue
             done += call.cycles
-            if done >= counts.patient:
+            if done >= counts.most_of_failing:
                 self._drop_failing(started)
             unsteady = self._unsteady()
             is_over = done >= counts.most or (not unsteady and self._are_compiled())

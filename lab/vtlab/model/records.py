@@ -272,8 +272,8 @@ class Instance(Record):
 
 
 class Failure(Record):
-    """What a variant did that no healthy service does: it ended, ran out of memory, answered with errors, did not
-    drain. A result of the variant, not a reason to measure again."""
+    """Failure of a variant: it ended, ran out of memory, answered with errors, or did not drain. A result of the
+    variant, not a reason to measure again."""
 
     variant: str
     #: In words that complete "virtual fails: …": ``out of heap memory (384m)``, ``12.5 % of the answers were errors``.

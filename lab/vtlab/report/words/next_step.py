@@ -20,7 +20,7 @@ from vtlab.report.words.why import measured_finding
 
 #: Blocks that a longer run has time for.
 _MORE_BLOCKS = 4
-WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
+_WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
 def sentence(analysis: Analysis) -> str | None:
@@ -64,7 +64,7 @@ def _after_invalid(analysis: Analysis) -> str:
         return _step(text, command)
     end = analysis.verdict.end
     if all(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected):
-        return f"{WARMER}, and more time: --max-time" if end and end.ended == "within" else WARMER
+        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
     text = "The report says why blocks were rejected"
     return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
 
@@ -79,8 +79,9 @@ def _towards_a_decision(pair: Pair) -> str:
     if all(result.overloaded_blocks for result in results):
         return "Lower the rate (--rate) until one of them keeps up"
     if analysis.verdict.n < 2:
-        cold = any(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected)
-        return ". ".join(filter(None, [WARMER * cold, _longer(analysis)]))
+        if any(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected):
+            return f"{_WARMER}. {_longer(analysis)}"
+        return _longer(analysis)
     return _more_blocks(pair)
 
 

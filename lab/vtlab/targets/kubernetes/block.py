@@ -175,7 +175,7 @@ class KubernetesBlock:
     def preflight(self) -> str | None:
         """Sends each request once to each copy (``targets.preflight``); again where no copy answered any."""
 
-        def once(origin: str | None) -> Mapping[str, VariantPreflight]:
+        def send(origin: str | None) -> Mapping[str, VariantPreflight]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
             code = pods.exit_code(pod, labels.K6_CONTAINER)
             if code in WRONG_SCRIPT:
@@ -186,12 +186,12 @@ class KubernetesBlock:
         def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
             # A request that writes may have arrived all the same.
             tries = 1 if self._experiment.workload.is_writing else _PREFLIGHTS
-            found = once(origin)
+            findings = send(origin)
             for _ in range(tries - 1):
-                if not _is_unreached(found):
+                if not _is_unreached(findings):
                     break
-                found = once(origin)
-            return found
+                findings = send(origin)
+            return findings
 
         checked = preflight.check(self._experiment.workload, self._urls, ask, _SEE_LOG)
         self.differences = checked.differences
