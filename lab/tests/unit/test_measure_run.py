@@ -14,6 +14,7 @@ import pytest
 from tests.support import recorded, replay
 from tests.support.replay import GIVING_UP, RUN, SINGLE_USER_PHASE, as_recorded, console, one_block, replaying
 from vtlab.analysis.statistics import stopping_rule
+from vtlab.analysis.validity import checks
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.measuring.progress import Progress
@@ -164,6 +165,32 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
     with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
     assert target.measured == 1
+
+
+@pytest.mark.parametrize(("disturbed_calls", "rejected"), [(1, [False]), (2, [True, False])])
+def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
+    tmp_path: Path, disturbed_calls: int, rejected: list[bool]
+) -> None:
+    """They cost 20 seconds, another block two minutes or more. Where they are disturbed again the block ends with
+    them."""
+    changed: list[LoadCall] = []
+
+    def disturbed(call: LoadCall, document: K6Document) -> K6Document:
+        if not call.trial_order or len(changed) == disturbed_calls:
+            return document
+        changed.append(call)
+        first, *others = document.trials
+        stolen = recorded.changed_trial(first, machine={"steal": 0.02})
+        return document.model_copy(update={"trials": [stolen, *others]})
+
+    run = replay.run(blocks=1)
+    target = replaying(run.blocks * 2, change=disturbed)
+    blocks, printed = replay.measured(target, tmp_path, run)
+    assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
+    assert [len(block.trials) for block in blocks] == [len(run.blocks[0].trials)] * len(blocks)
+    assert printed.count("the trials are measured once more: ") == 1
+    singles = [event for event in target.journal.events if event.startswith("a single user")]
+    assert len(singles) == 1, "none in a block that does not count"
 
 
 def late_trials(seconds: float) -> Block:

@@ -28,7 +28,7 @@ from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.measuring import warm_up
 from vtlab.measuring.progress import Progress
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Block, Failure
+from vtlab.model.records import Block, Failure, Trial
 from vtlab.planning import round_pacing, trial_order
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.runs import store
@@ -236,16 +236,54 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path
     assert set(pacings(target)) == {CallPacing(replay.run(PACED).manifest.seed)}
 
 
-def test_trials_after_a_warm_up_that_was_too_short_do_not_count(tmp_path: Path) -> None:
-    target = replaying([paced(5, "virtual", 4)], raised_cores=1.5)
+def test_trials_after_a_warm_up_that_was_too_short_are_cycles_of_it(tmp_path: Path) -> None:
+    """They look like the trials that count, and cost as much: two further cycles, and k6's start for them, are not
+    needed where these show the steady state."""
+    target = replaying([paced(3, "virtual", 4)], raised_cores=1.5)
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
     assert target.journal.events[3:6] == [
         f"1 trial-load cycles then trials {order} of platform virtual",
-        *["1 trial-load cycles of platform virtual"] * 2,
+        "end of the warm-up",
+        f"trials {order} of platform virtual",
     ]
-    assert target.journal.events[6:8] == ["end of the warm-up", f"trials {order} of platform virtual"]
     assert [t.variant for t in block.trials] == order.split(), "those of the last call alone"
+    assert [(t.phase, t.position) for t in block.warmup[6:]] == [("warmup", position) for position in range(7, 11)]
+    assert [t.variant for t in block.warmup[6:]] == order.split()
+
+
+def test_trials_in_which_a_variant_is_not_steady_yet_are_followed_by_further_cycles(tmp_path: Path) -> None:
+    """It is 30, 20 and 10 % below its load in its cycle and its trials: it still becomes faster."""
+
+    def still_slow(call: LoadCall, document: K6Document) -> K6Document:
+        if call.cycles != 1 or not call.trial_order:
+            return document
+        slow = iter((0.8, 0.9))
+        trials = [recorded.scaled(t, next(slow)) if t.variant == "virtual" else t for t in document.trials]
+        return document.model_copy(update={"trials": trials})
+
+    target = replaying([paced(5, "virtual", 3)], raised_cores=1.5, change=still_slow)
+    block, _ = one_block(target, tmp_path, PACED)
+    order = "virtual platform platform virtual"
+    assert target.journal.events[3:7] == [
+        f"1 trial-load cycles then trials {order} of platform virtual",
+        "1 trial-load cycles of platform virtual",
+        "end of the warm-up",
+        f"trials {order} of platform virtual",
+    ]
+    assert len(block.warmup) == 2 * (2 + 1 + 2 + 1)
+
+
+def test_trials_without_an_answer_are_no_cycles(tmp_path: Path) -> None:
+    def silent(call: LoadCall, document: K6Document) -> K6Document:
+        if not call.cycles or not call.trial_order:
+            return document
+        first, *others = document.trials
+        return document.model_copy(update={"trials": [first.model_copy(update={"ok": 0}), *others]})
+
+    target = replaying([paced(5, "virtual", 4)], raised_cores=1.5, change=silent)
+    block, _ = one_block(target, tmp_path, PACED)
+    assert target.journal.events[4:6] == ["1 trial-load cycles of platform virtual"] * 2
     assert len(block.warmup) == 2 * 5
 
 
@@ -260,16 +298,20 @@ def given_up(call: LoadCall, document: K6Document) -> K6Document:
     return document.model_copy(update={"trials": [*before, last.model_copy(update={"given_up": 3})]})
 
 
-def test_a_first_cycle_below_the_load_has_as_many_after_it_as_without_a_bound(tmp_path: Path) -> None:
-    block = paced(6)
-    # Level at 70 % of what the load allows: the second is no better judge than where nothing bounds a variant.
-    low = [recorded.scaled(t, 0.7) if t.variant == "virtual" else t for t in block.warmup]
-    target = replaying([block.model_copy(update={"warmup": low})])
+def test_trials_that_are_level_below_the_load_judge_as_without_a_bound(tmp_path: Path) -> None:
+    """At 70 % of what the load allows a cycle is no better judge than where nothing bounds a variant: it takes three,
+    and the two trials are such ones."""
+    block = paced(3)
+
+    def low(trials: Sequence[Trial]) -> list[Trial]:
+        return [recorded.scaled(t, 0.7) if t.variant == "virtual" else t for t in trials]
+
+    made = block.model_copy(update={"warmup": low(block.warmup), "trials": low(block.trials)})
+    target = replaying([made])
     one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
-    assert target.journal.events[1:6] == [
+    assert target.journal.events[1:4] == [
         f"2 cheap and 1 trial-load cycles then trials {order} of platform virtual",
-        *["1 trial-load cycles of platform virtual"] * 2,
         "end of the warm-up",
         f"trials {order} of platform virtual",
     ]

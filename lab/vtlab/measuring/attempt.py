@@ -212,6 +212,13 @@ class Attempt:
             self._measure_trials(started, may_end)
         if self._were_warm_up():
             self._measure_trials(started, may_end)
+        if disturbed := self._disturbed_trials():
+            state.say(f"the trials are measured once more: {disturbed}")
+            state.block.trials = []
+            self._measure_trials(started, may_end)
+            if self._disturbed_trials():
+                # The block does not count.
+                return
         if state.block.trials:
             self._measure_typical(started)
             if self._fits_further_set(started):
@@ -240,13 +247,7 @@ class Attempt:
         block, experiment = state.block, state.experiment
         if any(trial.given_up for trial in block.trials) or not warm_up_checks.is_rising(block, experiment):
             return False
-        cycles = [
-            *block.warmup,
-            *(
-                trial.model_copy(update={"phase": "warmup", "position": position})
-                for position, trial in enumerate(block.trials, len(block.warmup) + 1)
-            ),
-        ]
+        cycles = [*block.warmup, *state.as_cycles(block.trials)]
         longer = block.model_copy(update={"warmup": cycles})
         warm_ups = [steady_state.warm_up_of(longer, experiment, variant) for variant in state.variants]
         if not all(warm_up.state.reached for warm_up in warm_ups):
@@ -254,6 +255,12 @@ class Attempt:
         block.warmup, block.trials = cycles, []
         state.say("the trials became faster: they count as warm-up and run again")
         return True
+
+    def _disturbed_trials(self) -> str | None:
+        """Says how the machine disturbed the trials; None also where the last variant ended with its last trial."""
+        block = self._state.block
+        is_over = any(trial.given_up for trial in block.trials)
+        return None if is_over else interference.disturbed_window(block, self._state.experiment, "measure")
 
     def _measure_trials(self, started: StartedBlock, may_end: bool) -> None:
         state = self._state
@@ -287,7 +294,7 @@ class Attempt:
             return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
 
         self._measure_while_variants_break(started, call)
-        if disturbed := interference.disturbed_typical_load(state.block, experiment):
+        if disturbed := interference.disturbed_window(state.block, experiment, "typical"):
             state.say(f"typical load is measured once more: {disturbed}")
             state.block.typical = []
             self._measure_while_variants_break(started, call)

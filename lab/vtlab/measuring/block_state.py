@@ -81,6 +81,11 @@ class BlockState:
         if is_given_up(document) and self.experiment.windows.wait_for_answers:
             started.drop(document.trials[-1].variant)
 
+    def as_cycles(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Returns trials as further cycles of the warm-up, which had their load and their CPU limit."""
+        first = len(self.block.warmup) + 1
+        return [t.model_copy(update={"phase": "warmup", "position": at}) for at, t in enumerate(trials, first)]
+
     def with_trials(self, document: K6Document, order: Sequence[str]) -> Block:
         """Returns the block as it is with the further trials of a call. ``order``: of all its trials."""
         changes = {

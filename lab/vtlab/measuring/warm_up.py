@@ -95,7 +95,7 @@ class WarmUp:
         has run is not run again.
 
         Where the pacing of the trials is known before, they follow in the same call of k6, whose users are connected.
-        They count where the cycles before them show the steady state: else there are further cycles, and trials later.
+        They count where the cycles before them show the steady state: else they are cycles, too, and trials come later.
         ``may_end``: nothing comes after these. What the last one leaves unanswered may be given up then.
         """
         try:
@@ -134,19 +134,34 @@ class WarmUp:
             done += call.cycles
             if done >= counts.most_of_failing:
                 self._drop_failing(started)
-            unsteady = self._unsteady()
-            is_over = done >= counts.most or (not unsteady and self._are_compiled())
-            if is_over and not unsteady and {trial.variant for trial in document.trials} <= set(state.variants):
+            is_over = self._is_over(done, counts)
+            if is_over and not self._unsteady() and {trial.variant for trial in document.trials} <= set(state.variants):
                 self._adapt_pacing()
                 state.store_phases(started, document)
                 return
             if is_given_up(document):
                 # What follows must not meet these requests.
                 self._wait(self._longest_round())
-            if is_over:
-                # The document has trials of variants that left or are not steady, too.
+            elif not is_over:
+                done += self._take_as_cycles(document.trials)
+            if self._is_over(done, counts):
+                # No trial of this call counts: it followed cycles that were not steady, or its variant has left.
                 return
             cheap, trial_load, order = 0, 1, ()
+
+    def _is_over(self, done: int, counts: CycleCounts) -> bool:
+        """Tells whether no cycle follows so many: none may, or all variants are warm."""
+        return done >= counts.most or (not self._unsteady() and self._are_compiled())
+
+    def _take_as_cycles(self, trials: Sequence[Trial]) -> int:
+        """Takes over trials that followed an unsteady warm-up as cycles of it, which they look like; returns how many
+        of each variant. None where one of a variant that takes part has no OK answer, which tells nothing."""
+        state = self._state
+        taken = [trial for trial in trials if trial.variant in state.variants]
+        if not taken or not all(trial.ok for trial in taken):
+            return 0
+        state.block.warmup += state.as_cycles(taken)
+        return len(taken) // len(state.variants)
 
     def _drop_failing(self, started: StartedBlock) -> None:
         """Ends the part of variants that are unsteady and fail, as by errors: their failure is a result."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.validity.check import TYPICAL, Check, Value, machine_windows, moment_of
+from typing import Literal
+
+from vtlab.analysis.validity.check import Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -18,10 +20,11 @@ def is_disturbed(block: Block, experiment: Experiment) -> bool:
     return any(True for check in (STEAL, CORE_WAIT) for _ in check.beyond(block, experiment))
 
 
-def disturbed_typical_load(block: Block, experiment: Experiment) -> str | None:
-    """Says how others used the cores in a window of typical load; None where none did."""
+def disturbed_window(block: Block, experiment: Experiment, phase: Literal["measure", "typical"]) -> str | None:
+    """Says how others used the cores in a trial of this phase; None where they did in none."""
+    moments = {moment_of(trial) for trial in (*block.trials, *block.typical) if trial.phase == phase}
     beyond = (value for check in (STEAL, CORE_WAIT) for value in check.beyond(block, experiment))
-    return next((f"{value.variant}: {value.reason}" for value in beyond if value.moment == TYPICAL), None)
+    return next((f"{value.variant}: {value.reason}" for value in beyond if value.moment in moments), None)
 
 
 def _with_the_cores_alone(block: Block, experiment: Experiment) -> list[Trial]:
