@@ -269,6 +269,18 @@ def test_jvms_that_had_more_users_than_trials_and_warm_up_have_or_that_ended_are
     assert str(searched_pair.traces(block, run.experiment, curve(64, 1, 64))).startswith(block.instances[0].variant)
 
 
+def test_jvms_that_may_still_serve_requests_of_the_search_are_not_kept() -> None:
+    run = replay.run()
+    block = RecordedTarget(run.blocks).start(run.experiment, 1, 1)
+    levels = run.blocks[0].trials
+    assert searched_pair.traces(block, run.experiment, curve(20, 1, 20), levels) is None
+    lost = levels[1].model_copy(update={"completed": levels[1].started - 1})
+    why = searched_pair.traces(block, run.experiment, curve(20, 1, 20), [levels[0], lost])
+    assert str(why).startswith(
+        f"{lost.variant} may still serve requests of the search: {lost.started:,} requests started"
+    )
+
+
 def test_what_ends_before_the_load_is_known_is_no_run(tmp_path: Path) -> None:
     run = searched_run()
     for name, error in (("stopped", Interrupted("interrupted by SIGINT")), ("wrong", BadInput("no answer", "mend it"))):

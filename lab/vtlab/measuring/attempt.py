@@ -159,7 +159,7 @@ class Attempt:
         self._plan = replace(self._plan, experiment=planned, curve=curve)
         state.plan(planned)
         started.set_load(planned)
-        traces = searched_pair.traces(started, experiment, curve)
+        traces = searched_pair.traces(started, experiment, curve, search.trials)
         return self._start_anew(target, traces) if traces else started
 
     def _show_search(self, text: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from vtlab.analysis.validity.completeness import NO_REQUEST_LOST
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.measuring.block_state import BlockState
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
 from vtlab.report.words import figures
 from vtlab.targets.protocol import StartedBlock
 
@@ -49,13 +53,17 @@ def refuse_without_levels(curve: Curve, experiment: Experiment) -> None:
     )
 
 
-def traces(started: StartedBlock, experiment: Experiment, curve: Curve) -> str | None:
-    """Says why a block cannot go on with the variants of its search; None where it can.
+def traces(started: StartedBlock, experiment: Experiment, curve: Curve, levels: Sequence[Trial] = ()) -> str | None:
+    """Says why a block cannot go on with the variants of its search; None where it can. ``levels``: its trials, of
+    which the block's own check asks whether each request came to its end.
 
     BlockFault where the target cannot tell whether they still run.
     """
     if found := traces_of(experiment, curve):
         return found
+    searched = Block(block=1, attempt=1, order=[], trials=list(levels))
+    if lost := next(NO_REQUEST_LOST.beyond(searched, experiment), None):
+        return f"{lost.variant} may still serve requests of the search: {lost.reason}"
     broken = [i.variant for i in started.check_instances() if not i.alive or i.oom_kills]
     return f"{' and '.join(broken)} ended, or had a process killed for lack of memory" if broken else None
 
