@@ -134,13 +134,14 @@ ROWS = {
         3,
     ),
     "petclinic-rest": Row(
-        "spring-petclinic-rest, `vtlab init --openapi` before",
+        "spring-petclinic-rest (15 requests), `vtlab init --openapi` before",
         "no decision",
         "decided within 10 min, 2 of 3",
         ["try", JAR, "--max-time", "10m"],
         verdicts,
         3,
     ),
+    "hikaricp": Row("hikaricp-production-tuning", "decided", "decided within 8 min, 3 of 3", ["try", JAR], verdicts, 3),
     "cpu-aa": Row("`cpu`: per-block SD, A/A", "1.9 %", "≤ 1.5 %", ["lab", "aa", "cpu", "--blocks", SD_BLOCKS], spread),
     "cpu-ab": Row("`cpu`: per-block SD, A/B", "3 to 9 %", "≤ 2 %", ["run", "cpu", "--blocks", SD_BLOCKS], spread),
     "reproduce": Row(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from maintain import claims, examples, few_blocks, measured_page, priors
+from maintain import claims, examples, few_blocks, measured_page, priors, readme_table
 from maintain.pictures import (
     architecture,
     block_timeline,
@@ -101,6 +101,7 @@ TABLE: Sequence[File | Folder] = (
     File(forest_plot.BY_CRITERION, lambda: forest_plot.by_criterion(measured_page.read(REPOSITORY))),
     File(forest_plot.THROUGHPUT, lambda: forest_plot.throughput(measured_page.read(REPOSITORY))),
     *(File(page, partial(examples.text, REPOSITORY, page)) for page in examples.PAGES),
+    File(readme_table.PAGE, lambda: readme_table.text(REPOSITORY)),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),
     File("docs/reference/cli.md", commands.text),

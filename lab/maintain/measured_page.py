@@ -9,9 +9,10 @@ of the same experiment under the same limits on the same target. The page and it
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from maintain.reference.pages import code, page, table
 from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
-from vtlab.model import variant
+from vtlab.model import publication, variant
 from vtlab.model.manifest import Manifest
 from vtlab.model.outcome import Judgement, Outcome
 from vtlab.model.run import Analysis
@@ -30,17 +31,26 @@ from vtlab.runs.report import analyse_runs, describe_noise
 
 DATA = "docs/evidence/measured.json"
 PAGE = "docs/evidence/measured.md"
+#: Words of versions before 0.3, and those of today.
+_WORDS: Mapping[str, str] = {
+    "throughput": "capacity",
+    "faster": "better",
+    "slower": "worse",
+    "equivalent": "same",
+    "inconclusive": "undecided",
+}
 #: Options that say where a run lies and who watches it: they change no figure.
 _ELSEWHERE = ("--results", "--prometheus-port", "--context")
 _INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR ..."` takes over the figures of a
 results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
-Each command has the names of its version of vtlab.
+Each command has the names of its version of vtlab. The outcomes have the words of today.
 
 The [glossary](../reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look.
 
 ![Measured runs by criterion: each interval beside its margin](../images/measured-by-criterion.svg)
 
-Runs of versions before 0.3 judged throughput alone:
+Runs of versions before 0.3 judged throughput alone. Of a run of `cpu` under 1 CPU by 0.3 the log ratios are kept:
+[accuracy](accuracy.md#cpu-is-not-a-perfect-null-test).
 
 ![Throughput in the runs that judged it alone, with its intervals](../images/measured-throughput.svg)"""
 
@@ -96,6 +106,22 @@ class Compared(BaseModel):
     ratio: str
     interval: str
     verdict: str
+
+    @property
+    def criterion(self) -> str:
+        """Name of the measure today."""
+        return _WORDS.get(self.metric, self.metric)
+
+    @property
+    def change(self) -> str:
+        """Ratio with its interval, as reports of today write them."""
+        ends = re.findall(r"[\d.]+(?=×)", self.interval)
+        return f"{self.ratio} ({'–'.join(ends)})" if ends else self.ratio
+
+    @property
+    def judgement(self) -> str:
+        """Verdict with its symbol, in the words of today."""
+        return " ".join(_WORDS.get(word, word) for word in self.verdict.split())
 
 
 class Measured(BaseModel):
@@ -234,9 +260,12 @@ def text(runs: Sequence[Measured]) -> str:
 
 
 def _section(run: Measured) -> str:
+    published = publication.load().get(run.experiment)
+    names = {number: name for name, number in publication.numbers().items()}
     rejected = f", {run.rejected} rejected" if run.rejected else ""
     facts = [
         code(run.command),
+        f"of the publication {code(names[published.number])}" if published else "",
         run.target,
         run.machine,
         run.conditions,
@@ -245,15 +274,13 @@ def _section(run: Measured) -> str:
         f"n = {run.blocks} block{'' if run.blocks == 1 else 's'}{rejected}",
     ]
     variants = [(code(name), throughput, limit) for name, (throughput, limit) in run.variants.items()]
-    compared = [
-        (f"{c.metric}, {code(c.of)} over {code(c.over)}", c.ratio, c.interval, c.verdict) for c in run.comparisons
-    ]
+    compared = [(f"{c.criterion}, {code(c.of)} over {code(c.over)}", c.change, c.judgement) for c in run.comparisons]
     parts = [
         f"## {run.experiment}{', a variant with itself' if run.noise else ''}, {run.limits}, {run.target}",
         "\n".join(f"- {fact}" for fact in facts if fact),
         table(("variant", "throughput", "what limits it"), variants),
         *(part for pair in run.pairs for part in _pair_parts(pair)),
-        table(("comparison", "ratio", "95 % interval", "verdict"), compared) if compared else "",
+        table(("comparison", "change (95 %)", "the first is"), compared) if compared else "",
         run.noise,
     ]
     return "\n\n".join(part for part in parts if part)

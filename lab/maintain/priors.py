@@ -139,8 +139,9 @@ def _is_searched(analysis: Analysis) -> bool:
 
 
 def file_name(series: Series) -> str:
-    """Names the file of a series: one for each experiment, size and pair of variants."""
-    text = "-".join((series.experiment, series.limits.partition(",")[0], series.load, series.variants[0]))
+    """Names the file of a series: one for each experiment, size, pair of variants, day and machine."""
+    size, machine = series.limits.partition(",")[0], series.machine.partition(",")[0]
+    text = "-".join((series.experiment, size, series.load, series.variants[0], series.date, machine))
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()) + ".json"
 
 

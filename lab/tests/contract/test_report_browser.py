@@ -27,6 +27,14 @@ CUT_OFF = """() => [...document.querySelectorAll('body *')].filter(
   e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1 && !e.closest('svg, .unseen')
     && getComputedStyle(e).overflowX !== 'visible').map(
     e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`)"""
+#: What a keyboard is to reach, in the order of the page: of the colours the chosen one.
+REACHABLE = """() => [...document.querySelectorAll('a[href], summary, [tabindex="0"], input:checked')].filter(
+  e => e.checkVisibility()).map(e => e.outerHTML.slice(0, 200))"""
+#: What has the focus, and whether that is seen; nothing at the end of the page.
+FOCUSED = """() => {
+  const e = document.activeElement, seen = e.closest('label') ?? e;
+  return e === document.body ? null : [e.outerHTML.slice(0, 200), getComputedStyle(seen).outlineStyle !== 'none'];
+}"""
 SIZES = [(1280, 800), (420, 800)]
 #: Elements whose own text has too little contrast with the background behind it (WCAG 2: 4.5, large text 3).
 LOW_CONTRAST = """() => {
@@ -103,7 +111,7 @@ def test_a_stranger_can_read_it(
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-@pytest.mark.parametrize("name", ["one", "many", "invalid", "services"])
+@pytest.mark.parametrize("name", ["one", "many", "invalid", "felt", "services"])
 def test_axe_finds_no_violation(
     browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
 ) -> None:
@@ -157,6 +165,64 @@ def test_colours_can_be_chosen(browser: Browser, reports: dict[str, Path]) -> No
     assert page.evaluate(shade) != light
     page.get_by_text("Light", exact=True).click()
     assert page.evaluate(shade) == light
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["many", "felt", "services"])
+def test_a_keyboard_reaches_all_of_it(browser: Browser, reports: dict[str, Path], name: str) -> None:
+    """Tab goes through the report's links, colours, regions and evidence in their order, and shows where it is."""
+    page = new_page(browser)
+    page.goto(reports[name].as_uri())
+    reachable = page.evaluate(REACHABLE)
+    reached: list[str] = []
+    while len(reached) <= len(reachable):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        if focused is None:
+            break
+        assert focused[1], f"the focus is not seen: {focused[0]}"
+        reached.append(focused[0])
+    assert reached == reachable
+    page.close()
+
+
+def test_keys_open_the_evidence_and_choose_the_colours(browser: Browser, reports: dict[str, Path]) -> None:
+    """Enter opens and closes the report's evidence, and arrows choose its colours."""
+    page = new_page(browser, color_scheme="light")
+    page.goto(reports["many"].as_uri())
+    summary, evidence = page.locator("summary").first, page.locator("#run-1")
+    summary.focus()
+    page.keyboard.press("Enter")
+    evidence.wait_for(state="visible")
+    page.keyboard.press("Enter")
+    evidence.wait_for(state="hidden")
+    page.locator("article.card").first.get_by_text("the evidence").focus()
+    page.keyboard.press("Enter")
+    evidence.wait_for(state="visible")
+    shade = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(shade)
+    page.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("radio", name="Light").is_checked()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(shade) != light
+    page.close()
+
+
+def test_arrows_scroll_what_is_wider_than_the_window(browser: Browser, reports: dict[str, Path]) -> None:
+    """A table of the report that is wider than the window scrolls by the keyboard."""
+    # What waits here is a script of the test's; the report's policy lets none run.
+    page = new_page(browser, viewport={"width": 540, "height": 800}, bypass_csp=True)
+    page.goto(reports["services"].as_uri())
+    for details in page.locator("details").all():
+        details.evaluate("e => { e.open = true }")
+    wide = page.locator("[role=region][tabindex='0']")
+    numbers = wide.evaluate_all("all => all.flatMap((e, i) => e.scrollWidth > e.clientWidth + 20 ? [i] : [])")
+    assert numbers, "no region is wider than the window: choose another width"
+    region = wide.nth(numbers[0])
+    region.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
     page.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import aims
 from benchmarks.aims import Call
 from tests.support import recorded
+from vtlab import shipped
 from vtlab.analysis.statistics import paired
 from vtlab.errors import LabError
 from vtlab.runs import store
@@ -92,3 +93,21 @@ def test_the_jar_of_a_row_goes_into_its_command(capsys: pytest.CaptureFixture[st
         with pytest.raises(SystemExit):
             aims.main(wrong)
         assert message in capsys.readouterr().err
+
+
+def test_the_rows_have_the_aims_of_a_decision_and_the_page_has_the_same() -> None:
+    rows = ("compare", "blocking", "petclinic", "hikaricp", "petclinic-rest", "reproduce", "quick", "cluster")
+    asked = {name: (aims.ROWS[name].aim, aims.ROWS[name].calls) for name in rows}
+    assert asked == {
+        "compare": ("≤ 360 s, both decided", 3),
+        "blocking": ("≤ 140 s", 3),
+        "petclinic": ("decided within 8 min, 3 of 3", 3),
+        "hikaricp": ("decided within 8 min, 3 of 3", 3),
+        "petclinic-rest": ("decided within 10 min, 2 of 3", 3),
+        "reproduce": ("≤ 45 min", 1),
+        "quick": ("≤ 20 min", 1),
+        "cluster": ("≤ 105 s", 1),
+    }
+    assert aims.ROWS["petclinic-rest"].command == ["try", aims.JAR, "--max-time", "10m"]
+    page = (shipped.ROOT / "docs/evidence/timings.md").read_text(encoding="utf-8")
+    assert [aim for aim, _ in asked.values() if f"| {aim.removeprefix('decided ')}" not in page] == []

@@ -83,6 +83,21 @@ def test_the_gitlab_jobs_show_the_test_results() -> None:
     assert all(job["extends"] == ".lab" and job["script"] for job in jobs)
 
 
+def test_the_gitlab_jobs_show_the_words_of_the_report() -> None:
+    """A passed case of GitLab's test report has no words: better and worse look alike."""
+    (pipeline,) = [document for document in DOCUMENTS if ".lab" in document]
+    lab = pipeline[".lab"]
+    # after_script runs after a script that failed, too.
+    assert lab["after_script"] == ["cat results/*/report.md | tee report.md"]
+    artifacts = lab["artifacts"]
+    assert artifacts["when"] == "always"
+    assert artifacts["paths"][0] == "report.md"
+    assert re.fullmatch(r"[\w -]{1,100}", artifacts["expose_as"])
+    # GitLab exposes no path with a pattern or a variable, and no folder without its last slash.
+    folders = artifacts["paths"][1:]
+    assert all(re.fullmatch(r"[a-z]+/", folder) for folder in folders)
+
+
 def test_the_analysis_mounts_what_its_job_reads() -> None:
     spec = of_kind("AnalysisTemplate")["spec"]["metrics"][0]["provider"]["job"]["spec"]
     pod = spec["template"]["spec"]

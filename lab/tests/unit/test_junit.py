@@ -133,6 +133,15 @@ def test_undecided_is_skipped_and_failing_passes_unless_something_is_asserted() 
     assert "capacity at 20 users: fails: virtual failed in 3 of 3 blocks" in said
 
 
+@pytest.mark.parametrize(("ratio", "judgement"), [(2.0, "better"), (1.0, "same"), (0.5, "worse")])
+def test_a_settled_outcome_passes_whatever_it_is(ratio: float, judgement: str) -> None:
+    (analysis,) = verdict.analyse_all([recorded.with_ratio(recorded.run(), ratio, 0.002)])
+    assert [o.judgement for o in analysis.verdict.outcomes if str(o.key) == "capacity"] == [judgement]
+    (suite,) = ET.fromstring(junit.render([analysis]))
+    assert outcomes(suite)["outcome capacity(virtual/platform)"] == "passed"
+    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("0", "0")
+
+
 def test_a_criterion_without_outcome_is_skipped_with_the_reason() -> None:
     (suite,) = document(asserting())
     why = {case.attrib["name"]: case.findtext("skipped") for case in suite.iter("testcase")}

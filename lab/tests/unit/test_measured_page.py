@@ -40,13 +40,25 @@ def test_a_run_of_a_version_before_outcomes_keeps_its_table() -> None:
         "metric": "throughput",
         "ratio": "2×",
         "interval": "",
-        "verdict": "faster",
+        "verdict": "▲ faster",
     }
     run = measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3)))
     before = run.model_copy(update={"pairs": [], "comparisons": [measured_page.Compared(**old)]})
     page = measured_page.text([before])
-    assert "| throughput, `virtual` over `platform` | 2× |" in page
+    assert "| capacity, `virtual` over `platform` | 2× | ▲ better |" in page, "in the words of today"
     assert "| criterion |" not in page
+
+
+def test_an_interval_of_a_version_before_outcomes_is_written_as_today() -> None:
+    words = {"of": "virtual", "over": "platform", "metric": "throughput", "verdict": "? inconclusive"}
+    compared = measured_page.Compared(**words, ratio="0.990×", interval="0.871× to 1.126×")
+    assert (compared.change, compared.judgement) == ("0.990× (0.871–1.126)", "? undecided")
+
+
+def test_a_run_of_a_publication_names_it() -> None:
+    run = measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3)))
+    page = measured_page.text([run.model_copy(update={"experiment": "db-slow-query"})])
+    assert "\n- of the publication `mysql-slow-query`\n" in page
 
 
 def test_a_newer_run_replaces_the_one_of_its_experiment_limits_and_target() -> None:

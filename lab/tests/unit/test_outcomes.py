@@ -96,6 +96,27 @@ def test_a_run_with_both_loads_has_all_criteria_in_the_order_of_reports() -> Non
     assert found["capacity"].is_lower_bound, "20 users alone limit virtual threads"
 
 
+def as_script(t: Trial) -> Trial:
+    """Makes iterations of a second of a window's requests: its answers are those of the requests."""
+    assert t.answers
+    of_requests = t.answers.model_copy(update={"latency": t.latency})
+    return recorded.changed_trial(t, latency=recorded.latency(t.ok, 1.0), answers=of_requests)
+
+
+def test_a_script_is_felt_by_its_answers_and_serves_iterations() -> None:
+    """Its iterations are all as long; of virtual threads the answers are twice as long, and the iterations half as
+    many."""
+    halved = of_virtual(throughput=24.4)
+    requests = changed(changed(changed(RUN, slowed(2.0)), slowed(2.0), "trials"), halved, "trials")
+    script = changed(changed(requests, as_script), as_script, "trials")
+    expected, of_script = judged(requests), judged(script)
+    assert of_script["capacity"].ratio == pytest.approx(0.5, rel=0.02), "iterations"
+    for name in ("median", "tail", "median.full", "tail.full"):
+        assert of_script[name].ratio == pytest.approx(expected[name].ratio), name
+        assert of_script[name].value == pytest.approx(expected[name].value), f"{name}: an answer, not a second"
+    assert (of_script["median"].judgement, of_script["capacity"].judgement) == ("worse", "worse")
+
+
 def test_a_load_that_is_missing_has_no_criteria() -> None:
     alone = recorded.run(blocks=2)
     assert list(judged(alone)) == ["capacity", "median.full", "tail.full", "memory", "probe"]

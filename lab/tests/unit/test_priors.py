@@ -44,8 +44,23 @@ def test_a_run_becomes_a_series_and_replaces_an_earlier_one(tmp_path: Path) -> N
     assert [math.exp(log) for log in series.log_ratios["capacity"]] == pytest.approx([2.0] * 4, rel=0.1)
     for _ in range(2):
         (tmp_path / priors.file_name(series)).write_text(series.model_dump_json(), encoding="utf-8")
-    assert priors.read(tmp_path) == {"threads-1-cpu-20-users-virtual": series}
+    (name,) = priors.read(tmp_path)
+    assert name.startswith(f"threads-1-cpu-20-users-virtual-{series.date}-")
+    assert priors.read(tmp_path) == {name: series}
     assert json.loads(priors.priors_json(tmp_path)) == {}
+
+
+def test_a_run_of_another_day_or_machine_is_another_series() -> None:
+    (analysis,) = verdict.analyse_all([run(blocks=4)])
+    series = priors.series_of(analysis)
+    others = [{"date": "2027-01-01"}, {"machine": "64 cores of a large one, 256 GiB, JDK 25"}]
+    names = {priors.file_name(each) for each in (series, *(series.model_copy(update=other) for other in others))}
+    assert len(names) == 3
+
+
+def test_the_files_of_the_archive_have_the_names_of_their_series() -> None:
+    archive = priors.read()
+    assert [name for name, series in archive.items() if priors.file_name(series) != f"{name}.json"] == []
 
 
 def test_a_run_with_few_blocks_is_no_series() -> None:

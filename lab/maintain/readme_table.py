@@ -1,0 +1,109 @@
+"""The README's table of what was measured: a row for each service, made of ``docs/evidence/measured.json`` alone.
+
+It stands between ``<!-- measured -->`` and ``<!-- /measured -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from maintain import measured_page
+from maintain.measured_page import Compared, Judged, Measured, Pair
+from maintain.reference.pages import code, table
+
+PAGE = "README.md"
+_PART = re.compile(r"(?<=<!-- measured -->\n).*?(?= <!-- /measured -->)", re.S)
+_HEAD = ("service, under 1 CPU", "capacity", "median", "tail", "cpu", "memory", "probe")
+#: Keys of the criteria in those columns: what a row of a report is named, at typical load where it has one.
+_CRITERIA = ("capacity", "median", "tail", "cpu", "memory", "probe")
+#: Not measured, or without a decision.
+_NONE = "–"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A row: what a request does, and the run and the pair that it is taken from."""
+
+    words: str
+    experiment: str
+    limits: str
+    of: str = "virtual"
+
+
+SERVICES = (
+    Service("Waits for 1 s; 200 Tomcat threads", "blocking", "1 CPU, 768Mi"),
+    Service("Holds 1 of 10 database connections for 100 ms", "behind-a-pool", "1 CPU, 768Mi"),
+    Service("Computes for 4 ms", "cpu", "0.5 CPU, 768Mi"),
+    Service("Waits for 150 ms, computes for 15 ms", "wait-and-compute", "1 CPU, 768Mi"),
+    Service("spring-petclinic", "spring-petclinic", "1 CPU, 1Gi"),
+    Service(
+        "mysql-slow-query, `SELECT SLEEP(1)` by an old driver on JDK 21",
+        "db-slow-query",
+        "1 CPU, 768Mi",
+        "virtual-jdk21",
+    ),
+)
+
+
+def text(repository: Path) -> str:
+    """Returns the README with its table. ValueError where it has no place for it."""
+    made = part(measured_page.read(repository))
+    changed, count = _PART.subn(lambda _: made, (repository / PAGE).read_text(encoding="utf-8"))
+    if count != 1:
+        raise ValueError(f"{PAGE} has no place for the table: <!-- measured --> and <!-- /measured --> are missing")
+    return changed
+
+
+def part(runs: Sequence[Measured], services: Sequence[Service] = SERVICES) -> str:
+    """Writes the table, and the machines below it."""
+    taken = [(service, _run(runs, service)) for service in services]
+    rows = [_row(service, run) for service, run in taken]
+    machines: dict[str, list[str]] = {}
+    for _, run in taken:
+        machines.setdefault(run.machine, []).append(code(run.experiment))
+    *others, last = sorted(machines.items(), key=lambda item: len(item[1]))
+    said = [f"all others: {last[0]}" if others else last[0], *(f"{', '.join(of)}: {m}" for m, of in others)]
+    drawn = table((*_HEAD, "decision"), rows).replace(" --- ", "---")
+    return f"{drawn}\n\n*Machine*, {'; '.join(reversed(said))}."
+
+
+def _run(runs: Sequence[Measured], service: Service) -> Measured:
+    return next(r for r in runs if (r.experiment, r.limits, r.noise) == (service.experiment, service.limits, ""))
+
+
+def _row(service: Service, run: Measured) -> list[str]:
+    blocks = f"n = {run.blocks}" + (f", {run.conditions}" if "other programs" in run.conditions else "")
+    first = f"{service.words}: {code(run.command)}, {run.date[:10]}, {blocks}"
+    pair = next((pair for pair in run.pairs if pair.of == service.of), None)
+    if pair is not None:
+        return [first, *_cells(pair), pair.decision]
+    compared = next(c for c in run.comparisons if c.of == service.of)
+    return [
+        first,
+        _compared(compared),
+        *[_NONE] * (len(_CRITERIA) - 1),
+        f"{_NONE}: version {run.version} judged throughput alone",
+    ]
+
+
+def _cells(pair: Pair) -> Iterator[str]:
+    for name in _CRITERIA:
+        # The first of a name is that at typical load, or the only one.
+        found = next((o for o in pair.outcomes if o.criterion.split(" ")[0] == name), None)
+        yield _cell(found) if found else _NONE
+
+
+def _cell(outcome: Judged) -> str:
+    """Writes an outcome in words, with its change where it is settled by an interval."""
+    symbol, _, word = outcome.judgement.partition(" ")
+    if word in ("better", "worse"):
+        word = f"**{word}**"
+    shown = outcome.change if outcome.drawn and symbol != "?" else ""
+    return f"{word} {shown}".strip()
+
+
+def _compared(compared: Compared) -> str:
+    return f"**{compared.judgement.partition(' ')[2]}** {compared.change}"
