@@ -484,6 +484,7 @@ def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> N
     assert [(finding.id, finding.kind) for finding in shown] == [
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
+        ("lock-waiters-hang", "static"),
     ]
     assert shown[0].command == f"{run.manifest.command} --variant java=25"
 
@@ -505,5 +506,21 @@ def test_published_problems_of_a_run_are_those_of_its_own_jdk() -> None:
     assert of_service(recorded.analysed(run)) == []
     for block in run.blocks:
         block.instances[:] = [i.model_copy(update={"java": "21.0.8"}) for i in block.instances]
-    (finding,) = recorded.analysed(run).verdict.findings
-    assert (finding.id, finding.amount) == ("mysql-driver-pins", "on JDK 21.0.8")
+    shown = recorded.analysed(run).verdict.findings
+    assert [(finding.id, finding.amount) for finding in shown] == [
+        ("mysql-driver-pins", "on JDK 21.0.8"),
+        ("lock-waiters-hang", ""),
+    ]
+
+
+def test_flags_of_a_variants_environment_count_for_published_problems() -> None:
+    run = recorded.run(blocks=2)
+    run = replace(run, manifest=recorded.copied(run.manifest, {"jvm_flags": ["-Xmx256m"]}))
+    for block in run.blocks:
+        block.instances[:] = [i.model_copy(update={"java": "26.0.1"}) for i in block.instances]
+    assert recorded.analysed(run).verdict.findings == []
+    settings = {"JAVA_TOOL_OPTIONS": "-javaagent:/opt/dd-java-agent.jar"}
+    properties = {"virtual": {"threads": "virtual", "settings": {"JDK_JAVA_OPTIONS": "-Xss1m -XX:AOTCache=app.aot"}}}
+    changed = recorded.experiment(settings=settings, properties=properties)
+    (finding,) = recorded.analysed(replace(run, experiment=changed)).verdict.findings
+    assert finding.place == "-javaagent:/opt/dd-java-agent.jar, -XX:AOTCache=app.aot"

@@ -9,6 +9,8 @@ from vtlab.model.finding import Finding
 from vtlab.model.manifest import Manifest
 from vtlab.model.records import Block
 from vtlab.model.run import Run
+from vtlab.model.service import Service
+from vtlab.model.variant import flags_in
 from vtlab.model.verdict import VariantResult
 
 
@@ -25,7 +27,7 @@ def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, V
         properties = experiment.properties_of(variant)
         versions = {i.java for block in run.blocks for i in block.instances if i.variant == variant}
         for java in sorted(versions) if properties.threads == "virtual" else ():
-            flags = [*manifest.jvm_flags, *properties.jvm_flags]
+            flags = [*manifest.jvm_flags, *properties.jvm_flags, *_flags_of_environment(run, variant)]
             found = (
                 static.static_findings(manifest.inspection, java, flags)
                 if manifest.inspection
@@ -33,6 +35,13 @@ def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, V
             )
             version_findings |= {finding.id: finding for finding in found}
     return [_typed(finding, manifest) for finding in [*service_findings, *version_findings.values()]]
+
+
+def _flags_of_environment(run: Run, variant: str) -> list[str]:
+    """Lists the flags that the JVM of a variant gets by its environment, as the experiment has it."""
+    service = run.experiment.service
+    settings = service.settings if isinstance(service, Service) else {}
+    return flags_in({**settings, **run.experiment.settings, **run.experiment.environment_of(variant)})
 
 
 def _typed(finding: Finding, manifest: Manifest) -> Finding:
