@@ -427,7 +427,7 @@ def test_probes_in_time_are_said_to_be(late: int, said: str) -> None:
 
 
 def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
-    analysis = recorded.changed(BASE, virtual={"error_ratio": 0.031})
+    analysis = recorded.changed(copy.deepcopy(BASE), virtual={"error_ratio": 0.031})
     row = outcome_rows.errors_row(analysis)
     assert row is not None
     assert (row.criterion, row.load, row.base_value, row.value, row.note) == ("errors", "20 users", "0 %", "3.1 %", "")
@@ -437,6 +437,31 @@ def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
     grown = outcome_rows.errors_row(analysis)
     assert grown is not None
     assert grown.note == "memory grew by 50.0 MiB and 50.0 MiB"
+
+
+@pytest.mark.parametrize(
+    ("errors", "used", "pending", "note"),
+    [
+        ((0.1, 0.031), 1.0, 40.0, "requests waiting at a full pool: platform (40) and virtual (40)"),
+        ((0.0, 0.031), 1.0, 40.0, "requests waiting at a full pool: virtual (40)"),
+        ((0.1, 0.0), 0.9, 1.0, "requests waiting at a full pool: platform (1)"),
+        ((0.0, 0.0), 1.0, 40.0, ""),
+        ((0.1, 0.031), 0.89, 40.0, ""),
+        ((0.1, 0.031), 1.0, 0.9, ""),
+        ((0.1, 0.031), None, None, ""),
+    ],
+)
+def test_errors_say_which_variant_waits_at_a_full_pool(
+    errors: tuple[float, float], used: float | None, pending: float | None, note: str
+) -> None:
+    """Seen: nothing was said where both variants timed out at their pools."""
+    base = copy.deepcopy(BASE)
+    for trial in (t for block in base.accepted for t in block.trials):
+        trial.server |= {"utilization_db-pool": used, "db_pool_pending": pending}
+    shown = recorded.changed(base, platform={"error_ratio": errors[0]}, virtual={"error_ratio": errors[1]})
+    row = outcome_rows.errors_row(shown)
+    assert row is not None
+    assert row.note == note
 
 
 def test_a_variant_without_a_window_has_no_share_of_errors() -> None:
