@@ -37,8 +37,8 @@ def _section(row: Row) -> str:
         "",
         f"- Symptom: {row.symptom}",
         f"- Cause: {row.cause}",
-        f"- Cure: {row.for_jar(row.cure, 'app.jar')}",
-        f"- Try it: {code(row.for_jar(row.command, 'app.jar'))}",
+        f"- Cure: {row.cure_for('app.jar')}",
+        f"- Try it: {code(row.command_for('app.jar'))}",
         f"- Source: <{row.source}>",
     ]
     return "\n".join(lines)

@@ -111,6 +111,8 @@ def test_of_a_file_the_jar_is_looked_into_with_the_jdk_and_the_flags_that_it_nam
     flags = {"jar": "shop.jar", "jvm_flags": ["-Xss1m"], "java": 21}
     file = service_file(tmp_path, flags)
     assert check._jar_of(file) == (tmp_path / "shop.jar", "21", ["-Xss1m"])
+    set_by_environment = service_file(tmp_path, {**flags, "settings": {"JAVA_TOOL_OPTIONS": "-XX:AOTCache=app.aot"}})
+    assert check._jar_of(set_by_environment)[2] == ["-Xss1m", "-XX:AOTCache=app.aot"]
     assert check._jar_of(tmp_path / "shop.jar") == (tmp_path / "shop.jar", None, [])
     for service in ("sample", {"deployment": "shop"}):
         with pytest.raises(BadInput, match="its service has no jar"):

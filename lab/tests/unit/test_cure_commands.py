@@ -23,6 +23,7 @@ OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted 
         (THIRD, "vtlab try target/shop-1.4.jar 'GET /a'", "vtlab try target/shop-1.4.jar 'GET /a' --variant pool=50"),
         (THIRD, "vtlab try shop.yaml", "vtlab try shop.yaml --variant pool=50"),
         (THIRD, "vtlab run shop.json --cpu 2", "vtlab run shop.json --cpu 2 --variant pool=50"),
+        ("vtlab try shop-1.4.jar", "vtlab try target/shop-1.4.jar 'GET /a'", "vtlab try target/shop-1.4.jar 'GET /a'"),
         # It was tried.
         (THIRD, "vtlab try shop.yaml --variant pool=50", "vtlab try shop.yaml --variant pool=50"),
         (THIRD, "vtlab lab reproduce-publication", THIRD),
@@ -53,9 +54,7 @@ def test_of_a_jar_it_has_the_path_and_a_request() -> None:
 @pytest.mark.parametrize("row", [row for row in findings.rows() if "--variant" in row.command], ids=lambda row: row.id)
 def test_the_command_of_every_row_adds_a_variant(row: findings.Row, tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "my shop.jar")
-    vtlab, command, path, request, option, variant = shlex.split(
-        commands.cure_for_jar(row.for_jar(row.command, jar.name), jar)
-    )
+    vtlab, command, path, request, option, variant = shlex.split(commands.cure_for_jar(row.command_for(jar.name), jar))
     assert (vtlab, command, path, option) == ("vtlab", "try", str(jar), "--variant")
     given = [Option("REQUEST", "requests", [request]), Option("--variant", "variants", [variant])]
     assert len(of_service(Path(path), given).variants) == 3

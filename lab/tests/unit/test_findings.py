@@ -31,11 +31,12 @@ def test_a_row_without_a_test_is_left_out() -> None:
 
 def test_every_command_tries_a_third_variant_or_another_jar() -> None:
     for row in findings.rows():
-        command = row.for_jar(row.command, "app.jar")
+        command = row.command_for("app.jar")
         assert re.search(r"vtlab try \S*app\.jar\b", command), command
         _, has_third, third = command.partition(" --variant ")
         # The nodes are not those of the variant, but of the place: there is one on this machine.
-        is_elsewhere = "extracted/" in command or row.id == "different-nodes"
+        # Virtual threads, which the run has, are the cure of throttled-platform-threads.
+        is_elsewhere = "extracted/" in command or row.id in ("different-nodes", "throttled-platform-threads")
         assert bool(has_third) != is_elsewhere, command
         assert not has_third or THIRD_VARIANT.fullmatch(third), command
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.support import recorded
-from vtlab.analysis.findings import measured
+from vtlab.analysis.findings import measured, run_findings
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library
 from vtlab.model.outcome import ProbeResult
 from vtlab.model.records import Block, Diagnosis, InFlight, Place, Trial
 from vtlab.model.run import Analysis, Run
-from vtlab.model.verdict import Bottleneck, Inside
+from vtlab.model.verdict import Bottleneck, Bound, Inside
 
 Figures = Mapping[str, float | None]
 
@@ -379,11 +379,6 @@ CASES: dict[str, Cases] = {
     ),
     "throttled-bursts": Cases(
         [
-            (
-                Case(stopped(0.25, 0.8), stopped(0.5, 1.0), shown_by="platform"),
-                "stopped in 50 % of the periods, virtual in 25 %",
-                "CPU quota",
-            ),
             # More carriers than the limit has whole cores.
             (Case(stopped(0.9), stopped(0.1)), "stopped in 90 % of the periods, platform in 10 %", "CPU quota"),
         ],
@@ -392,7 +387,24 @@ CASES: dict[str, Cases] = {
             Case(stopped(0.26), stopped(0.5)),
             # It uses up its limit, and the other does not.
             Case(stopped(0.9, 1.0), stopped(0.0, 0.79)),
+            Case(stopped(0.9), stopped(None)),
+            Case(stopped(0.1), stopped(0.9)),
+        ],
+    ),
+    "throttled-platform-threads": Cases(
+        [
+            (
+                Case(stopped(0.25, 0.8), stopped(0.5, 1.0), shown_by="platform"),
+                "stopped in 50 % of the periods, virtual in 25 %",
+                "CPU quota",
+            ),
+        ],
+        [
+            Case(stopped(0.2), stopped(0.49)),
+            Case(stopped(0.26), stopped(0.5)),
+            Case(stopped(0.0, 0.79), stopped(0.9, 1.0)),
             Case(stopped(None), stopped(0.9)),
+            Case(stopped(0.9), stopped(0.1)),
         ],
     ),
     "probe-starved": Cases(
@@ -463,7 +475,71 @@ def test_a_row_is_shown_where_the_records_have_it_and_not_where_they_just_miss_i
 def test_what_several_variants_on_virtual_threads_show_of_the_one_on_platform_threads_is_shown_once() -> None:
     run = recorded.with_variant(Case(stopped(0.1), stopped(0.9)).built(), "virtual-pool50")
     shown = of_service(recorded.analysed(run))
-    assert [(finding.id, finding.variant) for finding in shown] == [("throttled-bursts", "platform")]
+    assert [(finding.id, finding.variant) for finding in shown] == [("throttled-platform-threads", "platform")]
+
+
+@pytest.mark.parametrize(("cpu", "cores"), [(0.5, 1), (1.0, 1), (1.5, 1), (2.0, 2), (3.9, 3)])
+def test_the_cure_of_throttled_virtual_threads_has_a_carrier_for_each_whole_core(cpu: float, cores: int) -> None:
+    run = Case(stopped(0.9), stopped(0.1)).built()
+    limits = run.experiment.limits.model_copy(update={"cpu": cpu})
+    run = replace(run, experiment=recorded.copied(run.experiment, {"limits": limits}))
+    (finding,) = of_service(recorded.analysed(run))
+    option = f"--variant env:JDK_JAVA_OPTIONS=-Djdk.virtualThreadScheduler.parallelism={cores}"
+    assert (finding.id, finding.command) == ("throttled-bursts", f"{run.manifest.command} {option}")
+
+
+def test_the_cure_of_throttled_platform_threads_are_virtual_threads_which_were_tried() -> None:
+    run = Case(stopped(0.1), stopped(0.9)).built()
+    (finding,) = of_service(recorded.analysed(run))
+    assert finding.cure.startswith("Use virtual threads")
+    assert finding.command == run.manifest.command
+
+
+def larger_pool(run: Run, *capacities: float) -> str:
+    """The command of the finding about HikariCP in a run whose variants have pools of these sizes."""
+    found = recorded.analysed(run)
+    sizes = zip(found.verdict.variants.items(), capacities, strict=False)
+    bound = Bound(resource="db-pool", bound=49.0, utilisation=1.0, capacity=0.0, service_demand=0.2)
+    results = {
+        name: result.model_copy(update={"bounds": [bound.model_copy(update={"capacity": capacity})]})
+        for (name, result), capacity in sizes
+    }
+    variants = {**found.verdict.variants, **results}
+    shown = run_findings.findings_of_run(run, found.accepted, variants)
+    return next(finding.command for finding in shown if finding.id == "hikaricp-spins")
+
+
+def test_a_larger_pool_is_twice_the_largest_that_was_measured() -> None:
+    """Seen: a pool of 50 connections was "enlarged" to 50."""
+    run = recorded.run(blocks=2, inspection=inspection())
+    assert larger_pool(run) == f"{run.manifest.command} --variant pool=20", "twice HikariCP's own"
+    assert larger_pool(run, 50.0, 50.0) == f"{run.manifest.command} --variant pool=100"
+    assert larger_pool(run, 10.0, 20.0) == f"{run.manifest.command} --variant pool=40"
+
+
+DEPLOYED = {"name": "shop", "deployment": "shop"}
+
+
+@pytest.mark.parametrize(
+    ("service", "case", "command"),
+    [
+        (DEPLOYED, Case(stopped(0.9), stopped(0.1)), "{call} --variant env:"),
+        # The image has the JDK.
+        (DEPLOYED, replace(KEPT, java="21.0.8"), "vtlab try app.jar --variant java=25"),
+        # A release of the chart has the variants that it has.
+        ("sample", Case(stopped(0.9), stopped(0.1)), "vtlab try app.jar --variant env:"),
+    ],
+)
+def test_in_a_cluster_copies_try_a_cure_by_the_call_of_the_run(service: Any, case: Case, command: str) -> None:
+    call = "vtlab try --deployment shop 'GET /'"
+    run = case.built()
+    run = replace(
+        run,
+        manifest=recorded.copied(run.manifest, {"target": "kubernetes", "command": call}),
+        experiment=recorded.experiment(service=service),
+    )
+    finding = next(f for f in recorded.analysed(run).verdict.findings if f.kind == "measured")
+    assert finding.command.startswith(command.format(call=call))
 
 
 def of_service(analysis: Analysis) -> list[Finding]:
@@ -484,6 +560,7 @@ def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> N
     assert [(finding.id, finding.kind) for finding in shown] == [
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
+        ("lock-waiters-hang", "static"),
     ]
     assert shown[0].command == f"{run.manifest.command} --variant java=25"
 
@@ -505,5 +582,21 @@ def test_published_problems_of_a_run_are_those_of_its_own_jdk() -> None:
     assert of_service(recorded.analysed(run)) == []
     for block in run.blocks:
         block.instances[:] = [i.model_copy(update={"java": "21.0.8"}) for i in block.instances]
-    (finding,) = recorded.analysed(run).verdict.findings
-    assert (finding.id, finding.amount) == ("mysql-driver-pins", "on JDK 21.0.8")
+    shown = recorded.analysed(run).verdict.findings
+    assert [(finding.id, finding.amount) for finding in shown] == [
+        ("mysql-driver-pins", "on JDK 21.0.8"),
+        ("lock-waiters-hang", ""),
+    ]
+
+
+def test_flags_of_a_variants_environment_count_for_published_problems() -> None:
+    run = recorded.run(blocks=2)
+    run = replace(run, manifest=recorded.copied(run.manifest, {"jvm_flags": ["-Xmx256m"]}))
+    for block in run.blocks:
+        block.instances[:] = [i.model_copy(update={"java": "26.0.1"}) for i in block.instances]
+    assert recorded.analysed(run).verdict.findings == []
+    settings = {"JAVA_TOOL_OPTIONS": "-javaagent:/opt/dd-java-agent.jar"}
+    properties = {"virtual": {"threads": "virtual", "settings": {"JDK_JAVA_OPTIONS": "-Xss1m -XX:AOTCache=app.aot"}}}
+    changed = recorded.experiment(settings=settings, properties=properties)
+    (finding,) = recorded.analysed(replace(run, experiment=changed)).verdict.findings
+    assert finding.place == "-javaagent:/opt/dd-java-agent.jar, -XX:AOTCache=app.aot"

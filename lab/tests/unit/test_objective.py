@@ -53,10 +53,14 @@ def test_an_overloaded_variant_misses_it() -> None:
     assert "at 29.3/s met by virtual (200 ms), missed by platform (overloaded)" in text
 
 
-def test_a_variant_that_fails_misses_it() -> None:
-    base = recorded.changed(BASE, virtual={"failed_blocks": BASE.verdict.n})
+@pytest.mark.parametrize(("failed_blocks", "words"), [(6, "(fails)"), (4, "(fails)"), (3, None)])
+def test_a_variant_that_fails_misses_it(failed_blocks: int, words: str | None) -> None:
+    """In most blocks, as the decision has it: what a sound block shows is then no answer."""
+    assert BASE.verdict.n == 6
+    base = recorded.changed(BASE, virtual={"failed_blocks": failed_blocks})
     text = str(objective.sentence(wanted("p50=300ms", base)))
-    assert "at 29.3/s met by platform (201 ms), missed by virtual (fails)" in text
+    missed = "at 29.3/s met by platform (201 ms), missed by virtual (fails)"
+    assert (missed in text) == (words is not None)
 
 
 def test_it_changes_no_outcome() -> None:

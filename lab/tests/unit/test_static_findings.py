@@ -128,16 +128,21 @@ CASES: dict[str, Cases] = {
         [Service(java=java) for java in ("24.0.2", "25.0.4", "26.0.1", "21.0.8")],
     ),
     "parked-threads-hang": Cases(
-        [Service(java=java) for java in ("25", "25.0.2")], [Service(java=java) for java in ("24.0.2", "25.0.3", "26")]
+        [Service(java=java) for java in ("25", "25.0.2", "26")],
+        [Service(java=java) for java in ("24.0.2", "25.0.3", "26.0.1", "27")],
     ),
     "lock-waiters-hang": Cases(
-        [Service(java=java) for java in ("21", "21.0.7")], [Service(java=java) for java in ("20.0.2", "21.0.8", "22")]
+        # No release is known to have the fix.
+        [Service(java=java) for java in ("21", "21.0.8")],
+        [Service(java=java) for java in ("20.0.2", "22")],
     ),
     "dd-agent-with-aot-cache": Cases(
         [Service(java="26.0.1", flags=DATADOG)],
         [
             *(Service(java=java, flags=DATADOG) for java in ("25.0.4", "27")),
             *(Service(java="26.0.1", flags=DATADOG[i : i + 1]) for i in (0, 1)),
+            # It records a cache, and uses none.
+            Service(java="26.0.1", flags=(DATADOG[0], "-XX:AOTCacheOutput=app.aot")),
         ],
     ),
 }
@@ -158,9 +163,9 @@ def test_a_row_holds_inside_its_ranges_and_not_just_outside(identifier: str, tmp
 
 def test_a_finding_names_version_cure_and_command(tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "shop.jar", {MYSQL: "8.0.33"})
-    (finding,) = static.static_findings(inspect(jar), "21.0.8")
+    (finding,) = static.static_findings(inspect(jar), "22.0.1")
     assert (finding.kind, finding.variant) == ("static", None)
-    assert (finding.place, finding.amount) == (f"{MYSQL} 8.0.33", "on JDK 21.0.8")
+    assert (finding.place, finding.amount) == (f"{MYSQL} 8.0.33", "on JDK 22.0.1")
     assert finding.command == "vtlab try shop.jar --variant java=25"
     assert finding.source == "https://github.com/mysql/mysql-connector-j/pull/95"
 

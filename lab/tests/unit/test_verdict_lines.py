@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import felt, outcomes, recorded
 from tests.support.outcomes import BASE, concluded, limited, outcome
+from vtlab.analysis.findings import run_findings
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
@@ -52,6 +53,16 @@ def failing(reason: str) -> Analysis:
     return recorded.changed(BASE, virtual={"failed_blocks": 6, "failures": failures, "failed_interval": (0.54, 1.0)})
 
 
+def overtaking(connections: int) -> Analysis:
+    """Returns an analysis with the finding that requests overtake each other in the queue of a pool of that size."""
+    pool = outcomes.CONNECTIONS.model_copy(update={"capacity": connections})
+    tails = {"platform": 0.52, "virtual": 1.2}
+    shown = {name: {"latency": {"p95": p95}, "throughput": 49.0} for name, p95 in tails.items()}
+    base = recorded.changed(limited(outcomes.POOL, outcomes.POOL, pool), **shown)
+    found = run_findings.findings_of_run(base.run, base.accepted, base.verdict.variants)
+    return replace(base, verdict=base.verdict.model_copy(update={"findings": found}))
+
+
 STARVED = probes(over_second=390, unanswered=12, longest=15.0, restarts="yes", restarting_blocks=6)
 READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
     "behind a pool: a worse tail at full load": (
@@ -60,6 +71,14 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
         " (2.07–2.53)",
         "Both wait for 10 database connections; virtual threads overtake each other there",
         f"Hold connections more briefly, or try a larger pool: {LONG} --variant pool=20",
+    ),
+    "behind a pool of 50, with the finding": (
+        concluded(outcome("tail.full", 2.3), base=overtaking(connections=50)),
+        "No difference at 29.3/s. At full load leave spring.threads.virtual.enabled off: p95 is 2.30 times as long"
+        " (2.07–2.53)",
+        "Both wait for 50 database connections; virtual threads overtake each other there",
+        "Hold connections more briefly, or try a larger pool, if the database can serve more at a time:"
+        f" {LONG} --variant pool=100",
     ),
     "petclinic: a shorter tail": (
         concluded(outcome("tail", 0.26), outcome("median", 1.02), base=COMPUTING),
@@ -408,7 +427,7 @@ def test_probes_in_time_are_said_to_be(late: int, said: str) -> None:
 
 
 def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
-    analysis = recorded.changed(BASE, virtual={"error_ratio": 0.031})
+    analysis = recorded.changed(copy.deepcopy(BASE), virtual={"error_ratio": 0.031})
     row = outcome_rows.errors_row(analysis)
     assert row is not None
     assert (row.criterion, row.load, row.base_value, row.value, row.note) == ("errors", "20 users", "0 %", "3.1 %", "")
@@ -418,6 +437,31 @@ def test_errors_stand_beside_the_outcomes_and_have_none() -> None:
     grown = outcome_rows.errors_row(analysis)
     assert grown is not None
     assert grown.note == "memory grew by 50.0 MiB and 50.0 MiB"
+
+
+@pytest.mark.parametrize(
+    ("errors", "used", "pending", "note"),
+    [
+        ((0.1, 0.031), 1.0, 40.0, "requests waiting at a full pool: platform (40) and virtual (40)"),
+        ((0.0, 0.031), 1.0, 40.0, "requests waiting at a full pool: virtual (40)"),
+        ((0.1, 0.0), 0.9, 1.0, "requests waiting at a full pool: platform (1)"),
+        ((0.0, 0.0), 1.0, 40.0, ""),
+        ((0.1, 0.031), 0.89, 40.0, ""),
+        ((0.1, 0.031), 1.0, 0.9, ""),
+        ((0.1, 0.031), None, None, ""),
+    ],
+)
+def test_errors_say_which_variant_waits_at_a_full_pool(
+    errors: tuple[float, float], used: float | None, pending: float | None, note: str
+) -> None:
+    """Seen: nothing was said where both variants timed out at their pools."""
+    base = copy.deepcopy(BASE)
+    for trial in (t for block in base.accepted for t in block.trials):
+        trial.server |= {"utilization_db-pool": used, "db_pool_pending": pending}
+    shown = recorded.changed(base, platform={"error_ratio": errors[0]}, virtual={"error_ratio": errors[1]})
+    row = outcome_rows.errors_row(shown)
+    assert row is not None
+    assert row.note == note
 
 
 def test_a_variant_without_a_window_has_no_share_of_errors() -> None:

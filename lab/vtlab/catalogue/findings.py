@@ -18,6 +18,8 @@ from vtlab.model.finding import Kind
 from vtlab.model.inspection import Packaging, Server
 
 FILE = Path(__file__).with_name("findings.json")
+#: Connections: twice as many as HikariCP has by itself.
+LARGER_POOL = 20
 _Text = Annotated[str, Field(min_length=1)]
 _Range = Annotated[str, Field(description="in Maven's notation: [42.7.8,42.7.9)")]
 
@@ -52,7 +54,11 @@ class Row(BaseModel):
     cure: _Text
     command: Annotated[
         str,
-        Field(pattern=r"vtlab try \S*\{jar\}", description="tries the cure as a third variant; {jar} is the service"),
+        Field(
+            pattern=r"vtlab try \S*\{jar\}",
+            description="tries the cure as a third variant; {jar} is the service, {pool} a larger pool of connections,"
+            " {cores} the whole cores of the CPU limit",
+        ),
     ]
 
     @field_validator("libraries", "boot", "jdk")
@@ -74,9 +80,13 @@ class Row(BaseModel):
         """Tells whether it is of a JDK, whatever the service is."""
         return not (self.libraries or self.boot or self.packaging or self.servers or self.settings or self.jvm_flags)
 
-    def for_jar(self, text: str, jar: str) -> str:
-        """Fills the service's jar into a text of the row."""
-        return text.replace("{jar}", jar)
+    def cure_for(self, jar: str) -> str:
+        """Fills the service's jar into the cure."""
+        return self.cure.replace("{jar}", jar)
+
+    def command_for(self, jar: str, pool: int = LARGER_POOL, cores: int = 1) -> str:
+        """Fills the service's jar, and what a run knows of it, into the command."""
+        return self.command.replace("{jar}", jar).replace("{pool}", str(pool)).replace("{cores}", str(cores))
 
 
 class _File(BaseModel):

@@ -15,6 +15,7 @@ from vtlab.commands.output import Terminal, console
 from vtlab.errors import BadInput
 from vtlab.measuring.progress import Progress
 from vtlab.model import documents, experiment_files
+from vtlab.model.variant import flags_in
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.report.words.finding_lines import jar_lines
 from vtlab.services import inspection
@@ -66,7 +67,9 @@ def _jar_of(path: Path) -> tuple[Path, str | None, list[str]]:
     BadInput for a service without a jar."""
     if path.suffix not in documents.SUFFIXES:
         return path, None, []
-    service = experiment_files.load(str(path), EXPERIMENTS).service
+    experiment = experiment_files.load(str(path), EXPERIMENTS)
+    service = experiment.service
     if isinstance(service, str) or service.jar_path is None:
         raise BadInput(f"{path}: its service has no jar to look into", "name a jar: vtlab check app.jar")
-    return service.jar_path, None if service.java is None else str(service.java), service.jvm_flags
+    flags = [*service.jvm_flags, *flags_in({**service.settings, **experiment.settings})]
+    return service.jar_path, None if service.java is None else str(service.java), flags

@@ -41,7 +41,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         *([own_cores(len(os.sched_getaffinity(0)), core_speed.two_over_one)] if measures_here else []),
         _needed("MariaDB", lambda: companion_services.describe_database("database")),
         _needed("PostgreSQL", lambda: companion_services.describe_database("postgres")),
-        _needed("JDK 21", lambda: _tool(tools.find_java("21"))),
+        _needed("JDK 21", lambda: _jdk("21")),
         *(_for_checkout() if shipped.IS_CHECKOUT else []),
     ]
 
@@ -67,9 +67,10 @@ def _tool(tool: tools.Tool) -> str:
     return f"{tool.version} at {tool.path}"
 
 
-def _jdk() -> str:
-    """Describes the JDK that measures, with its known problems under virtual threads."""
-    java = tools.find_java()
+def _jdk(version: str | None = None) -> str:
+    """Describes a JDK that measures, with its known problems under virtual threads. ``version``: None for that of
+    services that name none."""
+    java = tools.find_java(version)
     known = [f"{finding.title} ({finding.source}): {finding.cure}" for finding in static.jdk_findings(java.version)]
     return "; ".join([_tool(java), *known])
 

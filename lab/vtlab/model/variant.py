@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from vtlab.errors import BadInput
@@ -15,6 +16,14 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "virtual": {"SPRING_THREADS_VIRTUAL_ENABLED": "true"},
     "reactive": {"SPRING_MAIN_WEB_APPLICATION_TYPE": "reactive"},
 }
+#: Variables of the environment with flags for a JVM. Those of the second are part of the command line, which comes
+#: after.
+_FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+
+
+def flags_in(environment: Mapping[str, str]) -> list[str]:
+    """Returns the flags that a JVM gets by its environment, in the order in which it takes them."""
+    return [flag for name in _FLAGS_IN for flag in environment.get(name, "").split()]
 
 
 def kind(name: str) -> str:

@@ -21,6 +21,7 @@ from vtlab.host.tools import Java, clean_environment
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
+from vtlab.model.variant import flags_in
 from vtlab.services import probe, processors
 from vtlab.services.environment import variant_environment
 
@@ -143,7 +144,7 @@ class Launch:
     def all_flags(self, variant: str) -> list[str]:
         """Returns the flags of a variant's JVM by its command line and by its environment, without the agent's."""
         environment = variant_environment(self.service, self.experiment, variant)
-        return [*processors.flags_in(environment), *self.jvm_flags(variant)]
+        return [*flags_in(environment), *self.jvm_flags(variant)]
 
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
         """Returns the whole environment of a variant: nothing of the caller's that the service would read. No setting

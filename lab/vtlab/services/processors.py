@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-#: Variables of the environment with flags for a JVM. Those of the second are part of the command line, which comes
-#: after.
-_FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _FLAG = "-XX:ActiveProcessorCount="
-
-
-def flags_in(environment: Mapping[str, str]) -> list[str]:
-    """Returns the flags that a JVM gets by its environment, in the order in which it takes them."""
-    return [flag for name in _FLAGS_IN for flag in environment.get(name, "").split()]
 
 
 def last_count(flags: Sequence[str]) -> int | None:

@@ -17,8 +17,9 @@ _REQUEST = shlex.quote("GET /")
 
 
 def cure_in_call(command: str, jar: str, call: str) -> str:
-    """Writes the call that measured the service, with the cure of ``command`` in it; ``command`` itself where that call
-    takes no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
+    """Writes the call that measured the service, with the cure of ``command`` in it, if that is a variant or a jar;
+    ``command`` itself where that call takes no further variant. ``jar``: the name of the service's jar, as it stands in
+    ``command``."""
     if not call.startswith(_CALLS):
         return command
     _, has_variant, variant = command.partition(_VARIANT)
@@ -26,9 +27,11 @@ def cure_in_call(command: str, jar: str, call: str) -> str:
     if has_variant:
         return call if variant in words else f"{call}{_VARIANT}{variant}"
     # Another jar, made by a command before: it takes the place of the first.
-    before, _, other = command.partition(" && vtlab try ")
+    before, has_other, other = command.partition(" && vtlab try ")
     path = next((word for word in words if PurePath(word).name == jar), None)
-    if not other or path is None:
+    if not has_other:
+        return call
+    if path is None:
         return command
     again = shlex.join([other if word == path else word for word in words])
     return f"{_with_path(before, jar, path)} && {again}"

@@ -156,8 +156,8 @@ def _finding(row: Row, variant: str, evidence: Shown, jar: str) -> Finding:
         amount=evidence.amount,
         place=evidence.place,
         source=row.source,
-        cure=row.for_jar(row.cure, jar),
-        command=row.for_jar(row.command, jar),
+        cure=row.cure_for(jar),
+        command=row.command_for(jar),
     )
 
 
@@ -336,20 +336,26 @@ def _full_pool(bottleneck: Bottleneck) -> str:
 
 
 def throttled_bursts(pair: Pair) -> Shown | None:
+    """Detects virtual threads that their CPU quota stops in bursts, and platform threads not."""
+    return _bursts(pair.virtual, pair.platform) if pair.platform else None
+
+
+def throttled_platform_threads(pair: Pair) -> Shown | None:
+    """Detects platform threads that their CPU quota stops in bursts, and virtual threads not."""
+    return _bursts(pair.platform, pair.virtual) if pair.platform else None
+
+
+def _bursts(side: Side, other: Side) -> Shown | None:
     """Detects a variant that its CPU quota stops in most periods, while it stops the other, which uses as much CPU, in
     at most half as many: its threads run on several cores at once."""
-    if pair.platform is None:
+    stopped, others = side.mean("throttled_periods"), other.mean("throttled_periods")
+    cpu, others_cpu = side.mean("cpu_cores"), other.mean("cpu_cores")
+    if stopped is None or others is None or cpu is None or others_cpu is None or stopped < MOST_PERIODS:
         return None
-    sides = (pair.platform, pair.virtual)
-    for side, other in (sides, sides[::-1]):
-        stopped, others = side.mean("throttled_periods"), other.mean("throttled_periods")
-        cpu, others_cpu = side.mean("cpu_cores"), other.mean("cpu_cores")
-        if stopped is None or others is None or cpu is None or others_cpu is None or stopped < MOST_PERIODS:
-            continue
-        if others <= HALF_AS_MANY * stopped and others_cpu >= AS_MUCH_CPU * cpu:
-            amount = f"stopped in {_share(stopped)} of the periods, {other.variant} in {_share(others)}"
-            return Shown(amount, "CPU quota", side.variant)
-    return None
+    if others > HALF_AS_MANY * stopped or others_cpu < AS_MUCH_CPU * cpu:
+        return None
+    amount = f"stopped in {_share(stopped)} of the periods, {other.variant} in {_share(others)}"
+    return Shown(amount, "CPU quota", side.variant)
 
 
 def probe_starved(pair: Pair) -> Shown | None:
@@ -400,6 +406,7 @@ DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "allocation-per-request": allocation_per_request,
     "unfair-pool": unfair_pool,
     "throttled-bursts": throttled_bursts,
+    "throttled-platform-threads": throttled_platform_threads,
     "probe-starved": probe_starved,
     "probe-behind-requests": probe_behind_requests,
     "different-nodes": different_nodes,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 from vtlab.analysis.findings import commands, measured, static
+from vtlab.catalogue import findings
+from vtlab.catalogue.findings import LARGER_POOL
 from vtlab.model.finding import Finding
-from vtlab.model.manifest import Manifest
 from vtlab.model.records import Block
 from vtlab.model.run import Run
+from vtlab.model.service import Service
+from vtlab.model.variant import flags_in
 from vtlab.model.verdict import VariantResult
 
 
@@ -25,19 +29,43 @@ def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, V
         properties = experiment.properties_of(variant)
         versions = {i.java for block in run.blocks for i in block.instances if i.variant == variant}
         for java in sorted(versions) if properties.threads == "virtual" else ():
-            flags = [*manifest.jvm_flags, *properties.jvm_flags]
+            flags = [*manifest.jvm_flags, *properties.jvm_flags, *_flags_of_environment(run, variant)]
             found = (
                 static.static_findings(manifest.inspection, java, flags)
                 if manifest.inspection
                 else static.jdk_findings(java, flags, measured.ANY_JAR)
             )
             version_findings |= {finding.id: finding for finding in found}
-    return [_typed(finding, manifest) for finding in [*service_findings, *version_findings.values()]]
+    return [_typed(finding, run, results) for finding in [*service_findings, *version_findings.values()]]
 
 
-def _typed(finding: Finding, manifest: Manifest) -> Finding:
-    """Writes the command as the reader can type it."""
-    if manifest.target != "local":
-        return finding
+def _flags_of_environment(run: Run, variant: str) -> list[str]:
+    """Lists the flags that the JVM of a variant gets by its environment, as the experiment has it."""
+    service = run.experiment.service
+    settings = service.settings if isinstance(service, Service) else {}
+    return flags_in({**settings, **run.experiment.settings, **run.experiment.environment_of(variant)})
+
+
+def _typed(finding: Finding, run: Run, results: Mapping[str, VariantResult]) -> Finding:
+    """Writes the command as the reader can type it, with what the run knows of the service."""
+    manifest, limits = run.manifest, run.experiment.limits
     jar = manifest.inspection.jar if manifest.inspection else measured.ANY_JAR
-    return finding.model_copy(update={"command": commands.cure_in_call(finding.command, jar, manifest.command)})
+    command = findings.row(finding.id).command_for(jar, _larger_pool(results.values()), max(1, math.floor(limits.cpu)))
+    if _takes_cure(run, command):
+        command = commands.cure_in_call(command, jar, manifest.command)
+    return finding.model_copy(update={"command": command})
+
+
+def _larger_pool(results: Iterable[VariantResult]) -> int:
+    """Returns twice the connections of the largest pool that was measured; twice HikariCP's own where none was."""
+    pools = [bound.capacity for result in results for bound in result.bounds if bound.resource == "db-pool"]
+    return round(2 * max(pools)) if pools else LARGER_POOL
+
+
+def _takes_cure(run: Run, command: str) -> bool:
+    """Tells whether the call of a run takes the variant of a command: a release of the chart takes none, and copies no
+    other JDK."""
+    service = run.experiment.service
+    if run.manifest.target == "local":
+        return True
+    return isinstance(service, Service) and service.is_copied and "--variant java=" not in command

@@ -87,8 +87,8 @@ def _shown(row: Row, java: str | None, causes: Sequence[str], jar: str) -> Findi
         amount=f"on JDK {java}" if row.jdk and java and not row.is_of_jdk else "",
         place=", ".join(causes),
         source=row.source,
-        cure=row.for_jar(row.cure, jar),
-        command=row.for_jar(row.command, jar),
+        cure=row.cure_for(jar),
+        command=row.command_for(jar),
     )
 
 

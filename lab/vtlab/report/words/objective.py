@@ -40,7 +40,9 @@ def _at(analysis: Analysis, objective: Objective, load: LoadName) -> str:
         result = analysis.verdict.variants[name]
         if load == "typical" and result.overloaded_blocks:
             missed.append(f"{name} (overloaded)")
-        elif result.failed_blocks == analysis.verdict.n:
+        elif result.failed_blocks == analysis.verdict.n or failing.fails_under_load(
+            result.failed_blocks, analysis.verdict.n
+        ):
             missed.append(f"{name} (fails)")
         elif (value := _value(analysis, objective, load, name)) is None:
             unknown.append(name)

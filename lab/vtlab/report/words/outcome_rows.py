@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis.criteria.criterion import criteria_of
+from vtlab.catalogue.resources import REACHED
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest
 from vtlab.model.outcome import CriterionName, Key, LoadName, Outcome
+from vtlab.model.records import ServerFigure
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.report.words import figures, phrases
@@ -112,13 +114,14 @@ class ErrorsRow:
     load: str
     base_value: str
     value: str
-    #: ``pool time-outs``, ``memory grew by 2 MiB and 40 MiB``; empty where there is nothing to say.
+    #: ``requests waiting at a full pool: virtual (40)``, ``memory grew by 2 MiB and 40 MiB``; empty where there is
+    #: nothing to say.
     note: str
 
 
 def errors_row(analysis: Analysis) -> ErrorsRow | None:
-    """Writes the errors of an analysis of one pair under full load, with time-outs of a pool, and growth of memory;
-    None where nothing was measured. A run without full load has those of its load."""
+    """Writes the errors of an analysis of one pair under full load, with what waited at a full pool beside them, and
+    growth of memory; None where nothing was measured. A run without full load has those of its load."""
     if not analysis.verdict.n:
         return None
     experiment = analysis.run.experiment
@@ -126,9 +129,10 @@ def errors_row(analysis: Analysis) -> ErrorsRow | None:
     base_value, value = (errors(analysis, name) for name in (over, of))
     growths = [_growth(analysis, name) for name in (over, of)]
     has_grown = any((growth or 0.0) >= _LEAST_GROWTH for growth in growths)
-    waited = sorted(f.variant for f in analysis.verdict.findings if f.id == "db-pool-time-outs" and f.variant)
+    waiting = {name: _waiting(analysis, name) for name in (over, of)}
+    waited = [f"{name} ({figures.count(threads)})" for name, threads in waiting.items() if threads]
     notes = [
-        f"time-outs at the pool: {figures.listed(waited)}" * bool(waited),
+        f"requests waiting at a full pool: {figures.listed(waited)}" * bool(waited),
         f"memory grew by {figures.listed([figures.memory(growth) for growth in growths])}" * has_grown,
     ]
     return ErrorsRow(
@@ -143,6 +147,15 @@ def errors_row(analysis: Analysis) -> ErrorsRow | None:
 def errors(analysis: Analysis, variant: str) -> str:
     """Writes the share of a variant's answers that were errors; a dash where no window of it counts."""
     return figures.share(analysis.verdict.variants[variant].error_ratio if analysis.has_windows(variant) else None)
+
+
+def _waiting(analysis: Analysis, variant: str) -> float | None:
+    """Counts the requests of a variant with errors that wait at a time for a connection of a full pool; None of any
+    other. No meter that is recorded tells which of its errors are time-outs of the pool."""
+    names: tuple[ServerFigure, ...] = ("utilization_db-pool", "db_pool_pending")
+    used, pending = (analysis.over_windows(variant, name) for name in names)
+    has_errors = analysis.verdict.variants[variant].error_ratio > 0
+    return pending if has_errors and (used or 0.0) >= REACHED and (pending or 0.0) >= 1 else None
 
 
 def _growth(analysis: Analysis, variant: str) -> float | None:

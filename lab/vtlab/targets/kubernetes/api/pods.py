@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from vtlab.services import processors
+from vtlab.model.variant import flags_in
 from vtlab.targets.kubernetes.api.types import Json
 
 #: The init container that brings vtlab's agent, and the volume from which the service has it.
@@ -69,7 +69,7 @@ def jvm_flags(pod: Json) -> list[str]:
 def flags_of(container: Json) -> list[str]:
     """Returns the JVM flags in a container's environment, as ``jvm_flags`` does."""
     values = {variable["name"]: str(variable.get("value") or "") for variable in container.get("env") or []}
-    return processors.flags_in(values)
+    return flags_in(values)
 
 
 def running(pod: Json) -> bool:
