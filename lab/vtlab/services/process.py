@@ -83,7 +83,7 @@ def listen_environment(port: int, management: int) -> dict[str, str]:
     return environment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Launch:
     """The common part of a block's variants."""
 
