@@ -51,7 +51,12 @@ from vtlab.targets.kubernetes.copies.workload_secret import Files
 
 Json = dict[str, Any]
 
-COPYING = Copying("http://prometheus-operated.m:9090", "agent:1", "k6:1", "release=stack")
+COPYING = Copying(
+    prometheus="http://prometheus-operated.m:9090",
+    agent_image="agent:1",
+    k6_image="k6:1",
+    monitor_labels="release=stack",
+)
 SHOPS = ReleaseRef(None, "shops", "shop", COPYING)
 
 
@@ -413,8 +418,13 @@ def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp
 
 
 def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
-    for texts in (("stack", ""), ("", "stack")):
-        wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", *texts))
+    for texts in ({"monitor_labels": "stack"}, {"k6_node_selector": "stack"}):
+        wrong = ReleaseRef(
+            None,
+            "shops",
+            "shop",
+            Copying(prometheus="http://p.m:9090", agent_image="agent:1", k6_image="k6:1", **texts),
+        )
         with pytest.raises(BadInput, match="'stack' is not a list of labels"):
             facts.collect(wrong, SHOP, EXPERIMENT)
 

@@ -148,14 +148,21 @@ def run(
         raise BadInput(f"--max-rejected {max_rejected}: must be 0 or more", "0 gives up at the first rejected block")
     diagnosis = options.thread_dumps(dumps, cluster)
     planned = planned_runs.runs(loaded, options.cpu_limits(cpu or []))
-    fixed = not no_fixed_user_ids
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time, blocks),
         cluster=cluster,
         copying=options.copying(
-            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image, fixed)
+            Copying(
+                prometheus=prometheus_url,
+                agent_image=agent_image,
+                k6_image=k6_image,
+                monitor_labels=monitor_labels,
+                k6_node_selector=k6_node_selector,
+                prometheus_image=prometheus_image,
+                fixed_user_ids=not no_fixed_user_ids,
+            )
         ),
         asserts=demand or [],
         slo=options.slo(slo),

@@ -181,11 +181,18 @@ def try_(
         options.database_option(database),
         options.variant_option(more),
     ]
-    fixed = not no_fixed_user_ids
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         copying=options.copying(
-            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image, fixed)
+            Copying(
+                prometheus=prometheus_url,
+                agent_image=agent_image,
+                k6_image=k6_image,
+                monitor_labels=monitor_labels,
+                k6_node_selector=k6_node_selector,
+                prometheus_image=prometheus_image,
+                fixed_user_ids=not no_fixed_user_ids,
+            )
         ),
         asserts=demand or [],
         slo=options.slo(slo),

@@ -18,7 +18,7 @@ def _never_idle(_: Block) -> float:
     return 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttemptPlan:
     """Plan of one attempt at a block."""
 

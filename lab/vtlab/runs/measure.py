@@ -104,7 +104,7 @@ def measure_run(
     _Measurement(folder, run, target, progress, wait).measure()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetSite:
     """Arguments with which the target of a run is opened."""
 
@@ -151,13 +151,13 @@ def _measure_runs(runs: Mapping[Path, Run], root: Path, progress: Progress) -> I
 def _site(folder: Path, root: Path, manifest: Manifest) -> TargetSite:
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
     return TargetSite(
-        folder,
-        root,
-        manifest.run_id,
-        cluster_ref,
-        manifest.cpu_limited,
-        manifest.prometheus_port,
-        manifest.experiment.java_home,
+        folder=folder,
+        root=root,
+        run_id=manifest.run_id,
+        cluster_ref=cluster_ref,
+        cpu_limited=manifest.cpu_limited,
+        prometheus_port=manifest.prometheus_port,
+        java_home=manifest.experiment.java_home,
     )
 
 
@@ -246,11 +246,11 @@ class _Measurement:
         with_single = {phase.variant for block in self._accepted for phase in block.single}
         with_light = {phase.variant for block in self._accepted for phase in block.light}
         plan = AttemptPlan(
-            experiment,
-            manifest.seed,
-            number,
-            tries,
-            trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
+            experiment=experiment,
+            seed=manifest.seed,
+            block=number,
+            attempt=tries,
+            order=trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
             with_single_user=not with_single.issuperset(experiment.variants),
             unmeasured_variants=[variant for variant in experiment.variants if variant not in with_light],
             diagnosis=manifest.diagnosis,
