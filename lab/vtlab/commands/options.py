@@ -316,6 +316,16 @@ def load_options(users: int | None, rate: float | None, think_time: str | None) 
     ]
 
 
+def process_options(flags: Sequence[str], java: str | None, env: Sequence[str], env_file: Path | None) -> list[Option]:
+    """Returns the options of a service's JVM and environment."""
+    return [
+        Option("--jvm", "service.jvm_flags", jvm_flags(flags)),
+        Option("--java", "service.java", java if java is None or java.isdigit() else absolute(Path(java))),
+        Option("--env", "service.env", variable_names(env)),
+        Option("--env-file", "service.env_file", absolute(env_file)),
+    ]
+
+
 def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
     if cluster and no_cpu_limit:
         raise BadInput(
