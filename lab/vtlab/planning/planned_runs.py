@@ -42,7 +42,8 @@ def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[Plann
 
 
 def max_rejected(blocks: int) -> int:
-    """Returns the number of rejected blocks that ends a run of this length: noise of this size is no accident."""
+    """Returns how many blocks a run of this length may have rejected. One more ends it: noise of this size is no
+    accident."""
     return max(2, blocks // 2)
 
 
