@@ -89,7 +89,15 @@ class Windows(_Strict):
             " limit, where the machine has more. 0: a cycle lasts for warmup_load",
         ),
     ] = 3000
-    max_cycles: Annotated[int, Field(ge=0, le=60, description="most further cycles with the load of the trials")] = 16
+    max_cycles: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=60,
+            description="most further cycles with the load of the trials, for a variant that is not steady yet; at most"
+            " 8 for one that fails in them",
+        ),
+    ] = 16
     single_user_phase: Annotated[
         Duration,
         Field(
