@@ -239,6 +239,11 @@ class Trial(Record):
         """Latency as users feel it: of a script that of its HTTP requests."""
         return (self.answers.latency if self.answers else None) or self.latency
 
+    @property
+    def ok_answers(self) -> int:
+        """OK answers of the window, those of a script's iterations one by one."""
+        return sum(self.answers.histogram.counts) if self.answers else self.ok
+
 
 class Instance(Record):
     """One JVM (or pod) of one block, and what it says of itself."""

@@ -45,12 +45,12 @@ class Load:
     def _merged(self, name: str) -> Histogram:
         trials = self.windows[name] if name in self.with_latency else []
         # A latency that was not steady has no count.
-        return merged([t.answers.histogram for t in trials if t.answers and _of_answers(t).latency.count])
+        return merged([t.answers.histogram for t in trials if t.answers and t.user_latency.count])
 
     def latencies(self) -> list[list[Latency]]:
         """Lists the latencies of the windows of each variant."""
         return [
-            [_of_answers(trial).latency for trial in trials if name in self.with_latency]
+            [trial.user_latency for trial in trials if name in self.with_latency]
             for name, trials in self.windows.items()
         ]
 
@@ -89,8 +89,7 @@ def _windows(analysis: Analysis, *, is_typical: bool) -> dict[str, list[Trial]]:
 
 def _of_answers(trial: Trial) -> Trial:
     """Returns the trial with the latency of its answers: of a script that of its HTTP answers."""
-    own = trial.answers.latency if trial.answers else None
-    return trial.model_copy(update={"latency": own}) if own else trial
+    return trial.model_copy(update={"latency": trial.user_latency})
 
 
 def _count(trial: Trial) -> int:
