@@ -10,7 +10,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE
 from vtlab.model.metric_names import MetricName
 
 #: Version of the manifest and of the lines of ``trials.jsonl``.
@@ -368,4 +367,4 @@ class Block(Record):
 
 def typical_trials(block: Block, experiment: Experiment) -> list[Trial]:
     """Returns the windows of a block under typical load: its trials, where that is the only load."""
-    return block.trials if experiment.load_.full == NONE else block.typical
+    return block.typical if experiment.has_full_load else block.trials

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vtlab.analysis.criteria.criterion import criteria_of
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE, ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.manifest import Manifest
 from vtlab.model.outcome import CriterionName, Key, LoadName, Outcome
 from vtlab.model.run import Analysis
@@ -133,7 +133,7 @@ def errors_row(analysis: Analysis) -> ErrorsRow | None:
     ]
     return ErrorsRow(
         "errors",
-        load_words("typical" if experiment.load_.full == NONE else "full", experiment, analysis.run.manifest),
+        load_words("full" if experiment.has_full_load else "typical", experiment, analysis.run.manifest),
         base_value,
         value,
         note="; ".join(filter(None, notes)),
