@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis.criteria.criterion import criteria_of
+from vtlab.analysis.criteria.criterion import criteria_of, typical_rate
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import ClosedLoad
 from vtlab.model.manifest import Manifest
 from vtlab.model.outcome import CriterionName, Key, LoadName, Outcome
 from vtlab.model.run import Analysis
@@ -203,9 +202,8 @@ def load_words(load: LoadName | None, experiment: Experiment, manifest: Manifest
         return phrases.load_words(experiment)
     if load is None:
         return ""
-    if manifest.typical:
-        return figures.rate(manifest.typical.rate)
-    return "" if isinstance(experiment.load, ClosedLoad) else figures.rate(experiment.load.rate)
+    rate = typical_rate(experiment, manifest)
+    return "" if rate is None else figures.rate(rate)
 
 
 def criterion_name(outcome: Outcome) -> str:
