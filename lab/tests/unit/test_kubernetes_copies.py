@@ -21,6 +21,7 @@ from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.model import normalised
 from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service
 from vtlab.planning.load_call import CallPacing, LoadCall
@@ -32,7 +33,7 @@ from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.services import builds
 from vtlab.targets.kubernetes import cluster_prometheus, job, target
-from vtlab.targets.kubernetes.api import labels, run_objects, watch
+from vtlab.targets.kubernetes.api import labels, watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.api.rights import (
     COPY_RIGHTS,
@@ -347,7 +348,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     assert template["metadata"]["labels"]["sidecar.istio.io/inject"] == "false", "as the chart's"
     assert template["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
     (config_map,) = namespace.listed_config_maps
-    assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
+    assert {item["key"] for item in scripts["configMap"]["items"]} | {normalised.PLAN} == config_map["data"].keys()
 
 
 def test_k6_may_use_the_registry_and_the_nodes_of_the_original() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from vtlab.host import agent
+
 #: Variables of the environment with flags for a JVM. Those of the second are part of the command line, which comes
 #: after.
-_FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+_FLAGS_IN = (agent.OPTIONS, "JDK_JAVA_OPTIONS")
 _FLAG = "-XX:ActiveProcessorCount="
 
 
