@@ -335,7 +335,7 @@ class Block(Record):
     single: list[Trial] = []
     #: Beside full load, after the trials: one phase of each variant.
     typical: list[Trial] = []
-    #: Of a run's first block, after its trials.
+    #: Light load, in the first block that counts and has the variant.
     light: list[Trial] = []
     trials: list[Trial] = []
     #: Of a user's script, as in k6's document.
@@ -349,7 +349,8 @@ class Block(Record):
     diagnosis: dict[str, Diagnosis] = {}
     #: How long the attempt took, with the start of the JVMs; None where that was not recorded.
     seconds: float | None = None
-    #: How much of that was for what is measured once in a run: single users, light load, thread dumps.
+    #: How much of that was for what is measured once in a run: pre-flight, single users, a second set of trials, light
+    #: load, thread dumps.
     once_seconds: float = 0.0
     #: How much was for the search of the load; with JVMs of its own from their start to their end.
     search_seconds: float = 0.0

@@ -86,13 +86,13 @@ class KubernetesBlock:
         return False
 
     def raise_cpu(self) -> float | None:
-        """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
+        """Gives the pods more CPU in place; how many cores each, None where they keep their limit."""
         site, limit = self._site, self._experiment.limits.cpu
         self._raised = warm_up_cpu.raised(site.cluster, site.client, self._loaded, limit)
         return self._raised
 
     def restore_cpu(self) -> None:
-        """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
+        """Sets their limit again. BlockFault where the control groups do not have it soon."""
         site = self._site
         warm_up_cpu.allow(site.cluster, site.client, self._loaded, self._experiment.limits.cpu)
         self._raised = None
