@@ -327,6 +327,7 @@ def process_options(flags: Sequence[str], java: str | None, env: Sequence[str], 
 
 
 def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
+    """Raises BadInput for ``--no-cpu-limit`` in a cluster."""
     if cluster and no_cpu_limit:
         raise BadInput(
             "--no-cpu-limit is for this machine", "leave it out: in a cluster the limit of the experiment holds"
@@ -375,6 +376,7 @@ def _cpu_limit(text: str) -> float:
 
 
 def refuse_no_port(port: int) -> None:
+    """Raises BadInput for a number that is no port."""
     if not 1 <= port <= 65535:
         raise BadInput(f"port {port} does not exist", "choose one from 1024 to 65535")
 

@@ -94,7 +94,8 @@ class Outcome(_Conclusion):
 
     @property
     def is_one_sided(self) -> bool:
-        """The true ratio may be further from 1. What is the same at this load may differ to either side."""
+        """Tells whether the true ratio may be further from 1. What is the same at this load may differ to either
+        side."""
         return self.is_lower_bound and self.judgement != "same"
 
 

@@ -70,7 +70,7 @@ class Bottleneck(_Conclusion):
 
     @property
     def is_load_alone(self) -> bool:
-        """Only the load limits the variant."""
+        """Tells whether only the load limits the variant."""
         return self.resource == "load" and not self.together
 
 

@@ -82,7 +82,7 @@ class KubernetesBlock:
 
     @property
     def loads_at_once(self) -> bool:
-        """False: a node may have no room for two Jobs of k6."""
+        """Says no: a node may have no room for two Jobs of k6."""
         return False
 
     def raise_cpu(self) -> float | None:
@@ -121,7 +121,7 @@ class KubernetesBlock:
 
     @property
     def takes_dumps(self) -> bool:
-        """False: vtlab may not run commands in a pod."""
+        """Says no: vtlab may not run commands in a pod."""
         return False
 
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
