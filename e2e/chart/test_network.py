@@ -31,7 +31,7 @@ class Peer(NamedTuple):
     name: str
     namespace: str
     labels: dict[str, str]
-    #: Of what is no pod.
+    #: Address of what is no pod.
     address: str = ""
 
 

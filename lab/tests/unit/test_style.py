@@ -30,6 +30,12 @@ REFUSED_OF_FUNCTION = (
 )
 #: The options of the command line are the parameters of its functions.
 COMMANDS = "lab/vtlab/commands/"
+#: Files whose comments are still to be mended.
+UNMENDED = (
+    "lab/vtlab/analysis/statistics/",
+    "lab/vtlab/analysis/findings/",
+    "lab/vtlab/analysis/validity/steady_state.py",
+)
 #: What makes data for tests names by keyword what a test wants otherwise.
 MAKERS = "lab/tests/support/"
 
@@ -51,6 +57,17 @@ def begins_badly(docstring: str, function: str = "") -> bool:
     return any(" ".join(words[:count]) in refused for count in (1, 2, 3))
 
 
+def field_comments() -> Iterator[tuple[str, str]]:
+    """Yields ``path:line`` and the text of the first line of each ``#:`` comment."""
+    for path in sorted(path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py")):
+        before = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            mark, _, text = line.strip().partition("#: ")
+            if not mark and text and not before.startswith("#: "):
+                yield f"{path.relative_to(REPOSITORY).as_posix()}:{number}", text
+            before = line.strip()
+
+
 def parameters(function: _Function) -> int:
     """The number of parameters that a caller passes."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
@@ -70,6 +87,11 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
         for place, node in nodes(kinds)
     ]
     assert [f"{place}: {text[:40]}" for place, text, function in documented if begins_badly(text, function)] == []
+
+
+def test_comments_of_fields_begin_with_a_verb_or_a_noun() -> None:
+    found = [f"{place}: {text[:40]}" for place, text in field_comments() if begins_badly(text)]
+    assert [text for text in found if not text.startswith(UNMENDED)] == []
 
 
 def test_functions_are_short() -> None:

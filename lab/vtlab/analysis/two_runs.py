@@ -72,7 +72,7 @@ class Change:
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    #: Of claims and of absolute capacity only.
+    #: Judgement of claims and of absolute capacity only.
     judgement: Judgement | None = None
 
     @property

@@ -71,7 +71,7 @@ class Parts(Record):
     seconds: float
     #: OK answers completed in each.
     ok: list[int]
-    #: Those that took longer than the percentile of the whole window.
+    #: Answers that took longer than the percentile of the whole window.
     above: dict[Literal["p50", "p90", "p95", "p99"], list[int]]
 
 
@@ -99,7 +99,7 @@ class AloneKind(Record):
     """One kind of the OK iterations of a single user."""
 
     name: str
-    #: Of all that users send, by the workload's weights.
+    #: Share of all that users send, by the workload's weights.
     share: float
     ok: int
     #: Seconds; None without an answer.
@@ -119,7 +119,7 @@ class Forms(Record):
 class Answers(Record):
     """Answers in the window of a trial, or of a phase of typical load."""
 
-    #: Of a script's HTTP answers; None of requests, whose latency the trial has.
+    #: Latency of a script's HTTP answers; None of requests, whose latency the trial has.
     latency: Latency | None
     histogram: Histogram
     parts: Parts
@@ -199,7 +199,7 @@ class Trial(Record):
     ok: int
     failed: dict[str, int]
     failed_outside: int
-    #: Of the completed, those that had no answer when the window ended, and were not waited for.
+    #: Completed ones that had no answer when the window ended, and were not waited for.
     given_up: int = 0
     #: OK requests per second of the window: those completed in it, or their parts within it (``k6/lib/record.ts``).
     throughput: float
@@ -213,10 +213,10 @@ class Trial(Record):
     #: Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. None
     #: where that is not known.
     between: float | None = None
-    #: Of a user's script, of iterations that began in the window.
+    #: Checks and requests of a user's script, in iterations that began in the window.
     checks: Counts | None = None
     requests: Counts | None = None
-    #: Of a single user of a mix.
+    #: Requests of a single user of a mix, by their kind.
     kinds: list[AloneKind] = []
     #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
     server: dict[ServerFigure, float | None] = {}
@@ -224,7 +224,7 @@ class Trial(Record):
     pinned: dict[str, float] = {}
     #: The machine and the load generator in this window (``vtlab.host.machine``).
     machine: dict[MachineFigure, float | None] = {}
-    #: Of trials and typical load.
+    #: Answers and probe are of trials and typical load.
     answers: Answers | None = None
     probe: Probe | None = None
 
@@ -338,7 +338,7 @@ class Block(Record):
     #: Light load, in the first block that counts and has the variant.
     light: list[Trial] = []
     trials: list[Trial] = []
-    #: Of a user's script, as in k6's document.
+    #: Thresholds of a user's script, as in k6's document.
     thresholds: dict[str, dict[str, dict[str, bool]]] = {}
     instances: list[Instance] = []
     #: What broke of the lab's own parts or the machine ("k6 ended with exit code 1"): any fault rejects the block.

@@ -19,7 +19,7 @@ from vtlab.model.validation import FilePath, WrongKey
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 METHODS: tuple[str, ...] = get_args(Method)
-#: Those that change nothing in the service.
+#: Methods that change nothing in the service.
 READING = ("GET", "HEAD")
 #: In an expectation: whatever the value is.
 EXISTS = "exists"

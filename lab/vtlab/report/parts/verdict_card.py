@@ -61,7 +61,7 @@ class Card:
 
     experiment: str
     limits: str
-    #: Of the variants.
+    #: Names of the variants.
     names: list[str]
     tone: str
     #: The lines VERDICT, WHY, NEXT and SLO.
