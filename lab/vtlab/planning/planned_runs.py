@@ -14,7 +14,7 @@ from vtlab.model.load import ClosedLoad
 _Value = TypeVar("_Value")
 
 #: Seconds for the JVMs to start under a CPU limit and for k6 to come up: an estimate, for the progress only.
-START = 12.0
+START_SECONDS = 12.0
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import LocalOptions, local_target
 from vtlab.targets.protocol import Target
 
+#: Seconds before the attempt after a rejection, for each rejected so far, and at most.
+_PAUSE_PER_REJECTION, _LONGEST_PAUSE = 2.0, 10.0
+
 
 def measure_and_report(folder: Path, root: Path, progress: Progress) -> list[Analysis]:
     """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
@@ -197,7 +200,7 @@ class _Measurement:
                 if samples:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
-            is_accepted = self._accepts(block)
+            is_accepted = self._file_block(block)
             if attempt.interrupted:
                 raise attempt.interrupted
             self._lengthen_or_refuse(block)
@@ -207,7 +210,7 @@ class _Measurement:
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and too"
                 " little time is left for another (--max-time)",
                 f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m"
-                + self._warmer,
+                + self._advice_if_cold,
             )
 
     def _keep_plan(self, block: Block, typical: TypicalPlan | None) -> None:
@@ -265,13 +268,13 @@ class _Measurement:
         block.seconds = round(time.monotonic() - began, 3)
         return attempt, block, samples
 
-    def _accepts(self, block: Block) -> bool:
+    def _file_block(self, block: Block) -> bool:
         """Files a block as accepted or rejected and shows it; returns whether it is accepted."""
         reasons = checks.reasons(block, self.run.experiment)
         if reasons:
             self._rejected.append((block, reasons))
             # The disturbance may last a moment: each rejection waits longer than the one before.
-            self._wait(min(2.0 * len(self._rejected), 10.0))
+            self._wait(min(_PAUSE_PER_REJECTION * len(self._rejected), _LONGEST_PAUSE))
         else:
             self._accepted.append(block)
         failures = [] if reasons else failing.failures(block, self.run.experiment)
@@ -326,11 +329,11 @@ class _Measurement:
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
                 f"{self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
                 f"see the reasons in the report (vtlab report {self._folder})"
-                + (self._warmer or "; is something else running there?"),
+                + (self._advice_if_cold or "; is something else running there?"),
             )
 
     @property
-    def _warmer(self) -> str:
+    def _advice_if_cold(self) -> str:
         """Says what helps where a variant still warmed up in each rejected block; else empty."""
         is_cold = all(warm_up_checks.is_cold(reasons) for _, reasons in self._rejected)
         return "; or raise windows.max_cycles in a file (vtlab init)" if is_cold else ""
