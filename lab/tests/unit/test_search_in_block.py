@@ -93,6 +93,7 @@ def test_the_search_is_the_first_part_of_the_first_block_on_the_same_jvms(tmp_pa
     assert events[chosen + 1] == "3 trial-load cycles of platform virtual", "the block's own warm-up goes on"
     assert not any(call.pacing.users for call in target.journal.loads[-(len(events) - second) :])
     assert "searching load: 1 user" in printed
+    assert "throughput over users, as the search saw it:" in printed
     assert f"vtlab chose {CHOSEN} users for the blocks" in printed
     assert len(finished.blocks) == 2
     first = finished.blocks[0]

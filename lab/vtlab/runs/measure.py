@@ -235,6 +235,7 @@ class _Measurement:
             store.write_atomic(self._folder / store.SEARCH, lines)
             store.replace_manifest(self._folder, changed)
         self.run = replace(self.run, manifest=changed, experiment=experiment)
+        self._say("throughput over users, as the search saw it:")
         for line in curve_sentences.lines(curve, experiment.variants):
             self._progress.console.print(line, highlight=False, soft_wrap=True)
         return experiment
