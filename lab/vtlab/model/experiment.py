@@ -197,8 +197,8 @@ class Experiment(_Strict):
     login: WrittenLogin = None
     k6: Script = None
     origin: Origin = None
-    load_: Annotated[Load, Field(alias="load")] = Load()
-    limits: Limits = Limits()
+    load_: Annotated[Load, Field(alias="load", description="the loads of a block: full and typical load")] = Load()
+    limits: Annotated[Limits, Field(description="CPU and memory of each variant")] = Limits()
     variants: Annotated[
         list[str],
         Field(
@@ -217,7 +217,10 @@ class Experiment(_Strict):
     ] = {}
     needs: Annotated[
         list[Need],
-        Field(description="what vtlab starts beside the variants; database is MariaDB, and postgres PostgreSQL"),
+        Field(
+            description="what vtlab starts beside the variants (database: MariaDB, postgres: PostgreSQL, downstream),"
+            " and jdk21: a JDK 21 must be here"
+        ),
     ] = []
     reset: Annotated[
         str | None,
