@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import Playback, RecordedBlock, RecordedTarget
 from tests.support.replay import COUNTED, as_recorded, console
 from tests.unit.test_load_search import Pair, growing
 from vtlab.analysis.laws.single_user import response_alone
@@ -26,7 +27,6 @@ from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.runs import measure, store
 from vtlab.runs.measure import measure_run
 from vtlab.runs.report import report_runs
-from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]
 
