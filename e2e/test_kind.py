@@ -57,7 +57,7 @@ def test_the_runtime_leaves_other_calls_alone(tmp_path: Path) -> None:
 
 
 def test_pods_and_services_have_the_addresses_that_stay_on_the_machine() -> None:
-    """Whose packets have no way out; the node's network and its firewall know the same ones."""
+    """Packets from them have no way out; the node's network and its firewall know the same ones."""
     networking = yaml.safe_load((FOLDER / "cluster.yaml").read_text(encoding="utf-8"))["networking"]
     (kept,) = re.findall(r"^range=(\S+)", (FOLDER / "up").read_text(encoding="utf-8"), re.M)
     assert f"blackhole {kept} " in (FOLDER / "down").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ MEBIBYTE = 1024 * 1024
 
 
 def test_one_suspended_cronjob_for_each_experiment_of_the_values(default: Rendered) -> None:
-    """By default those that 0.1 had, and none that needs more than the two variants of the default."""
+    """The default has those that 0.1 had, and none that needs more than the two variants of the default."""
     runnable = [
         name
         for name, experiment in EXPERIMENTS.items()

@@ -31,7 +31,7 @@ class Peer(NamedTuple):
     name: str
     namespace: str
     labels: dict[str, str]
-    #: Of what is no pod.
+    #: Address of what is no pod.
     address: str = ""
 
 
@@ -71,7 +71,7 @@ OTHER = {"app.kubernetes.io/instance": "other"}
 
 
 def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
-    """From what the objects say of themselves."""
+    """Flows that the objects need, by what they say of themselves."""
     flows = set()
     pods = rendered.pods()
     service = {item["metadata"]["name"]: item["spec"]["selector"] for item in rendered.of("Service")}
@@ -174,7 +174,7 @@ def openings(rendered: Rendered, peer: Peer, direction: str) -> list[tuple[Json,
 
 
 def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, to: tuple[int, str]) -> bool:
-    """Whether the policies permit it. ``to``: port and protocol."""
+    """Tells whether the policies permit it. ``to``: port and protocol."""
     port, protocol = to
     rules = openings(rendered, at, direction)
     if rules is None:

@@ -161,7 +161,7 @@ def upgrade(*words: str, wait: bool = True) -> None:
 
 
 def rollback(revision: str = "") -> None:
-    """To the revision before, or to that one."""
+    """Returns to the revision before, or to that one."""
     helm("rollback", "lab", *([revision] if revision else []), *WAIT)
 
 
@@ -171,7 +171,7 @@ def uninstall() -> None:
 
 
 def enforces_policies() -> bool:
-    """Whether the cluster that e2e/up brought up enforces NetworkPolicies, as far as is known."""
+    """Tells whether the cluster that e2e/up brought up enforces NetworkPolicies, as far as is known."""
     targets = ("target kind\n", "target kind-from-source\n")
     return UP.exists() and UP.read_text(encoding="utf-8").startswith(targets)
 

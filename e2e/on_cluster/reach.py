@@ -34,8 +34,8 @@ Flow = tuple[Pod, str, int]
 
 
 def reaches(pod: Pod, host: str, port: int) -> bool | None:
-    """Whether a connection from inside the pod is accepted. The name is looked up first, which every pod may. None
-    where that, or kubectl, failed: on a slow machine the name server may be late."""
+    """Tells whether a connection from inside the pod is accepted. The name is looked up first, which every pod may.
+    None where that, or kubectl, failed: on a slow machine the name server may be late."""
     look_up = f"getent hosts {host} >/dev/null || exit 2"
     connect = f"timeout {PATIENCE} bash -c ': </dev/tcp/{host}/{port}' 2>/dev/null || exit 3"
     done = lab.attempt("kubectl", "-n", pod.namespace, "exec", pod.name, "--", "bash", "-c", f"{look_up}; {connect}")

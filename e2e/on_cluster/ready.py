@@ -31,7 +31,7 @@ WITHOUT = ["java", "-jar", "/app/app.jar"]
 
 
 def seconds_to_ready(name: str, cache: bool) -> float:
-    """From the start of the JVM until the application has started, by the application's log."""
+    """Measures from the start of the JVM until the application has started, by the application's log."""
     pod = pods.pod_of_chart(name, 25, environment={"SPRING_MAIN_LOG_STARTUP_INFO": "true"})
     if not cache:
         pod["spec"]["containers"][0]["command"] = WITHOUT

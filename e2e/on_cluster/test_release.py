@@ -91,8 +91,8 @@ def means(log: str) -> dict[str, float]:
 
 
 def are_loaded_alike(rates: dict[str, float], users: int) -> bool:
-    """Whether the rates are near what the law says: 200 threads serve platform's users, and all users are served on
-    virtual threads. No speed of a machine, unless that has too little for so many users."""
+    """Tells whether the rates are near what the law says: 200 threads serve platform's users, and all users are served
+    on virtual threads. No speed of a machine, unless that has too little for so many users."""
     return rates["virtual"] > 0.6 * users / 200 * rates["platform"] > 0
 
 
@@ -200,7 +200,7 @@ DASHBOARDS = [pytest.param(name, marks=[] if name == "verdict" else every) for n
 
 @pytest.fixture(scope="module")
 def block_by_hand() -> tuple[int, int]:
-    """When it began, and ten seconds after it ended."""
+    """Time when it began, and ten seconds after it ended."""
     status = lab.get("job", BLOCK)["status"]
     begun, ended = (datetime.fromisoformat(status[edge]).timestamp() for edge in ("startTime", "completionTime"))
     return round(begun), round(ended) + 10

@@ -9,7 +9,7 @@ let instance: typeof exec.instance | undefined;
 let grid = 500;
 
 /**
- * * Returns what to add to k6's own clock for milliseconds since the epoch, finer than Date.now(). It is for setup()
+ * Returns what to add to k6's own clock for milliseconds since the epoch, finer than Date.now(). It is for setup()
  * alone.
  */
 export function readClock(): number {

@@ -1,5 +1,5 @@
-// The numbers that pace a block, one a line: vtlab's estimates of how long k6 takes read them here. Pure: no k6 in
-// here.
+// The numbers that pace a block, one a line. vtlab's copies for its estimates are in lab/vtlab/planning/k6_timing.py;
+// test_k6_timing.py compares them. Pure: no k6 in here.
 
 /** Milliseconds by which a request may exceed `max_response` before its user gives it up. */
 export const GRACE = 5000;

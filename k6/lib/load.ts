@@ -136,7 +136,7 @@ class Part {
   }
 
   /**
-   * * Sends the user's arrivals. One that finds its user busy is dropped, also when others are free: users share no
+   * Sends the user's arrivals. One that finds its user busy is dropped, also when others are free: users share no
    * state. So a drop means an answer that took longer than users / rate, about.
    */
   private async open(due: Due): Promise<void> {

@@ -140,7 +140,7 @@ class Planner {
   }
 
   /**
-   * * Returns the users of a warm-up cycle with the trials' own load. Every answer is waited for, so no backlog is
+   * Returns the users of a warm-up cycle with the trials' own load. Every answer is waited for, so no backlog is
    * made: where users queue these cycles have as many as are served at a time, and where a trial gives up what is
    * unanswered as many as the cheap ones.
    */
@@ -184,7 +184,7 @@ class Planner {
   }
 
   /**
-   * * Opens the window a round after the ramp-up, as what clients see is steady only after each user's second response,
+   * Opens the window a round after the ramp-up, as what clients see is steady only after each user's second response,
    * and then at a moment drawn from one more round. Where waits are constant the users keep their places in the round,
    * and fixed edges would count the same part of it in every trial. Drawn, the count is right on average, and trials
    * differ by as much as it is uncertain; a window of whole rounds counts the same wherever it begins.

@@ -14,7 +14,7 @@ export function exponential(draw: Random): number {
 }
 
 /**
- * * Returns Chris Doty-Humphrey's Small Fast Counting generator of 32 bits, from PractRand
+ * Returns Chris Doty-Humphrey's Small Fast Counting generator of 32 bits, from PractRand
  * (https://pracrand.sourceforge.net), seeded as there: the counter begins with 1, and the first 15 numbers are passed
  * over.
  */

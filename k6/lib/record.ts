@@ -74,7 +74,7 @@ export interface TrialRecord extends Details {
   /** Requests at the window's edges; under an open load from when an arrival was due, without those dropped. */
   in_flight: { start: number; end: number };
   /**
-   * * Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. Null
+   * Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. Null
    * for an open load, and where the number of requests ends the phase.
    */
   between: number | null;
@@ -188,7 +188,7 @@ function windowOf(phase: Phase, value: Value) {
 }
 
 /**
- * * Tells whether requests count by their parts in the window. Of latencies that differ the long ones are missing at
+ * Tells whether requests count by their parts in the window. Of latencies that differ the long ones are missing at
  * first, and where requests share what serves them the last ones are too short: parts would be too many.
  */
 function countsByParts(phase: Phase, latency: (key: string) => number): boolean {

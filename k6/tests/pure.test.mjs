@@ -22,9 +22,11 @@ test('a comment of the code begins with a verb or a noun', () => {
   const root = new URL('..', import.meta.url).pathname;
   const library = readdirSync(`${root}lib`).map((name) => `lib/${name}`);
   for (const path of ['block.ts', 'threads.ts', ...library]) {
-    const [found] =
-      /\/\*\*[\s*]*(As of|Has|In so many|Of|Those|With)\b.*/.exec(readFileSync(root + path, 'utf8')) ?? [];
+    const text = readFileSync(root + path, 'utf8');
+    const [found] = /\/\*\*[\s*]*(As of|Has|In so many|Of|Those|With)\b.*/.exec(text) ?? [];
     assert.equal(found, undefined, path);
+    const [twice] = /^\s*\* \* .*/m.exec(text) ?? [];
+    assert.equal(twice, undefined, `${path}: a second asterisk`);
   }
 });
 

@@ -205,13 +205,13 @@ def start_variants(site: Site, small: experiment.Experiment) -> dict[str, Varian
     started: dict[str, VariantProcess] = {}
     for name, environment in ENVIRONMENTS[site.subject].items():
         launch = Launch(
-            sample.service(),
-            small.model_copy(update={"variants": ["platform"], "settings": environment}),
-            {"platform": tools.find_java()},
-            site.ledger,
-            site.folder,
-            f"{site.number}-{name}",
-            True,
+            service=sample.service(),
+            experiment=small.model_copy(update={"variants": ["platform"], "settings": environment}),
+            javas={"platform": tools.find_java()},
+            ledger=site.ledger,
+            logs=site.folder,
+            label=f"{site.number}-{name}",
+            cpu_limited=True,
         )
         spawned: list[VariantProcess] = []
         process.spawn(launch, spawned)

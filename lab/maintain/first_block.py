@@ -1,4 +1,4 @@
-"""By how much the first block of a run differs from the others: the search for the load is in it alone.
+"""Difference of the first block of a run from the others: the search for the load is in it alone.
 
 ``python -m maintain.first_block [DIRECTORY…]`` prints a row for each run of six blocks or more and each criterion: of
 these results directories, without any of the archive.

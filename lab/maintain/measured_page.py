@@ -140,10 +140,10 @@ class Measured(BaseModel):
     blocks: int
     rejected: int
     pairs: list[Pair] = []
-    #: Of a run of a version before 0.3.
+    #: Comparisons of a run of a version before 0.3.
     comparisons: list[Compared] = []
     variants: dict[str, tuple[str, str]]
-    #: Of a variant that is compared with itself: by how much blocks differ.
+    #: By how much the blocks of a variant that is compared with itself differ.
     noise: str = ""
     #: What else the machine did, where that is known.
     conditions: str = ""

@@ -44,7 +44,9 @@ def attempted(
         run = RunFolder(root, planned)
         order = trial_order.order(planned.variants, 1, 1, planned.windows.trials)
         with run.target() as target:
-            attempt = AttemptPlan(planned, 1, 1, number, order, **{"with_single_user": True, **plan})
+            attempt = AttemptPlan(
+                experiment=planned, seed=1, block=1, attempt=number, order=order, **{"with_single_user": True, **plan}
+            )
             block, _ = Attempt(attempt, Progress(Console(quiet=True)), "stub").measure(target)
             run.look()
         run.nothing_left(*(f"service {variant}" for variant in planned.variants), "k6", "prometheus")

@@ -17,6 +17,7 @@ from unittest.mock import patch
 from rich.console import Console
 
 from tests.support import recorded
+from tests.support.recorded_target import Playback, RecordedBlock, RecordedTarget
 from vtlab.measuring.progress import Progress
 from vtlab.measuring.schedule import RunTime
 from vtlab.model.experiment import Experiment
@@ -27,7 +28,6 @@ from vtlab.planning import trial_order
 from vtlab.planning.load_call import LoadCall
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
 
 #: Seconds of a call of ``vtlab try`` that nothing else limits.
 BUDGET = 480.0

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from tests.support import recorded
+from tests.support.recorded_target import Moment, Playback, RecordedBlock, RecordedTarget, moment_of
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.measuring.progress import Progress
@@ -22,7 +23,6 @@ from vtlab.planning import trial_order
 from vtlab.planning.load_call import CallPacing, LightLoad
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import Moment, Playback, RecordedBlock, RecordedTarget, moment_of
 
 #: Windows in which the users' rounds do not matter.
 LONG_WINDOWS = {**recorded.recorded().experiment.document()["windows"], "measure": "5s"}

@@ -66,7 +66,9 @@ def test_whichever_variant_dies_the_other_stands(tmp_path: Path, heap: str) -> N
 
         def measure(attempt: int) -> Block:
             order = trial_order.order(experiment.variants, 1, 1, experiment.windows.trials)
-            plan = AttemptPlan(experiment, 1, 1, attempt, order, with_single_user=False)
+            plan = AttemptPlan(
+                experiment=experiment, seed=1, block=1, attempt=attempt, order=order, with_single_user=False
+            )
             block, _ = Attempt(plan, Progress(Console(quiet=True)), "heap").measure(target)
             return block
 

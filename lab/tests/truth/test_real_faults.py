@@ -81,7 +81,9 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
         with local_target(folder, root, LocalOptions(k6_prefix=squeeze.prefix)) as target:
             run = stored.read(folder)
             order = trial_order.order(run.experiment.variants, 1, 1)
-            attempt = AttemptPlan(run.experiment, 1, 1, 1, order, with_single_user=True)
+            attempt = AttemptPlan(
+                experiment=run.experiment, seed=1, block=1, attempt=1, order=order, with_single_user=True
+            )
             block, _ = Attempt(attempt, Progress(Console(quiet=True)), "tiny").measure(target)
     finally:
         squeeze.remove()

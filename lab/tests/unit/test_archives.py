@@ -103,7 +103,16 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
     agent = tmp_path / "vtlab-agent.jar"
     javas = dict.fromkeys(planned.variants, java(tmp_path))
     with Ledger(tmp_path) as ledger:
-        launch = process.Launch(service, planned, javas, ledger, tmp_path, "1-1", False, agent=agent)
+        launch = process.Launch(
+            service=service,
+            experiment=planned,
+            javas=javas,
+            ledger=ledger,
+            logs=tmp_path,
+            label="1-1",
+            cpu_limited=False,
+            agent=agent,
+        )
         for variant in planned.variants:
             has_archive = variant == "platform" or is_told != "by a variant"
             assert launch.attached(variant) == (agent if has_archive else None)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import RecordedTarget
 from tests.support.replay import (
     DIAGNOSIS,
     GIVING_UP,
@@ -26,7 +27,6 @@ from vtlab.model.records import Block, Failure, Trial
 from vtlab.model.run import Run
 from vtlab.planning import trial_order
 from vtlab.runs.estimates import extra_phase_seconds
-from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 

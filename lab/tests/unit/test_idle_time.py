@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import RecordedTarget
 from tests.support.replay import RUN, SINGLE_USER_PHASE, as_recorded, measured, replaying
 from tests.unit.test_measure_run import Timed
 from vtlab.analysis import run_status, time_plan
@@ -29,7 +30,6 @@ from vtlab.planning import idle_time, k6_timing, light_load, trial_order
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 

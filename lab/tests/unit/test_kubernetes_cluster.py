@@ -289,7 +289,9 @@ def test_a_refused_websocket_names_the_right(real: Callable[[], Cluster], tmp_pa
 @pytest.mark.usefixtures("real")
 def test_a_refusal_of_copies_names_their_doctor_and_their_roles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client.CoreV1Api, "list_namespaced_service", played([ApiException(status=403)]))
-    of_copies = Cluster(ReleaseRef(None, "ns", "shop", Copying("http://p.m:9090", "agent:1", "k6:1")))
+    of_copies = Cluster(
+        ReleaseRef(None, "ns", "shop", Copying(prometheus="http://p.m:9090", agent_image="agent:1", k6_image="k6:1"))
+    )
     with pytest.raises(PrerequisiteMissing, match="does not let you list services in namespace ns") as caught:
         of_copies.services()
     assert "--deployment NAME" in caught.value.fix

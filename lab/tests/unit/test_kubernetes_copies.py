@@ -21,6 +21,7 @@ from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.model import normalised
 from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service
 from vtlab.planning.load_call import CallPacing, LoadCall
@@ -32,7 +33,7 @@ from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.services import builds
 from vtlab.targets.kubernetes import cluster_prometheus, job, target
-from vtlab.targets.kubernetes.api import labels, run_objects, watch
+from vtlab.targets.kubernetes.api import labels, watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.api.rights import (
     COPY_RIGHTS,
@@ -51,7 +52,12 @@ from vtlab.targets.kubernetes.copies.workload_secret import Files
 
 Json = dict[str, Any]
 
-COPYING = Copying("http://prometheus-operated.m:9090", "agent:1", "k6:1", "release=stack")
+COPYING = Copying(
+    prometheus="http://prometheus-operated.m:9090",
+    agent_image="agent:1",
+    k6_image="k6:1",
+    monitor_labels="release=stack",
+)
 SHOPS = ReleaseRef(None, "shops", "shop", COPYING)
 
 
@@ -342,7 +348,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     assert template["metadata"]["labels"]["sidecar.istio.io/inject"] == "false", "as the chart's"
     assert template["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
     (config_map,) = namespace.listed_config_maps
-    assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
+    assert {item["key"] for item in scripts["configMap"]["items"]} | {normalised.PLAN} == config_map["data"].keys()
 
 
 def test_k6_may_use_the_registry_and_the_nodes_of_the_original() -> None:
@@ -413,8 +419,13 @@ def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp
 
 
 def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
-    for texts in (("stack", ""), ("", "stack")):
-        wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", *texts))
+    for texts in ({"monitor_labels": "stack"}, {"k6_node_selector": "stack"}):
+        wrong = ReleaseRef(
+            None,
+            "shops",
+            "shop",
+            Copying(prometheus="http://p.m:9090", agent_image="agent:1", k6_image="k6:1", **texts),
+        )
         with pytest.raises(BadInput, match="'stack' is not a list of labels"):
             facts.collect(wrong, SHOP, EXPERIMENT)
 

@@ -44,7 +44,7 @@ from vtlab.targets.kubernetes.copies.own_prometheus import PrometheusParts
 
 Json = dict[str, Any]
 
-OWN = Copying("", "agent:1", "k6:1", prometheus_image="prometheus:3")
+OWN = Copying(prometheus="", agent_image="agent:1", k6_image="k6:1", prometheus_image="prometheus:3")
 SHOPS_OF_OWN = replace(SHOPS, copying=OWN)
 
 
@@ -493,7 +493,7 @@ def test_without_an_option_a_run_has_one_of_its_own() -> None:
     mirrored = options.copying(Copying(prometheus_image="registry.example/prometheus:3", agent_image="agent:1"))
     assert (mirrored.prometheus_image, mirrored.agent_image) == ("registry.example/prometheus:3", "agent:1")
     assert mirrored.k6_image == usual.k6_image
-    theirs = options.copying(Copying("http://p.m:9090", monitor_labels="release=stack"))
+    theirs = options.copying(Copying(prometheus="http://p.m:9090", monitor_labels="release=stack"))
     assert (theirs.prometheus, theirs.monitor_labels) == ("http://p.m:9090", "release=stack")
     assert theirs.prometheus_image == "", "it needs no image"
 

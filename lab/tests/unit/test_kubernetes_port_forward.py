@@ -62,7 +62,7 @@ class Pods:
     """A cluster with pods behind the Service ``p`` in namespace ``m``, and what happens at each connection."""
 
     inside = False
-    release = ReleaseRef(None, "m", "shop", Copying("http://p.m:80"))
+    release = ReleaseRef(None, "m", "shop", Copying(prometheus="http://p.m:80"))
 
     def __init__(self, *connections: Connection | Exception) -> None:
         self.connections = list(connections)

@@ -215,7 +215,9 @@ def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.Monkey
 
 
 def test_pods_of_earlier_copies_are_waited_for_and_not_those_of_this_call(cluster: FakeCluster) -> None:
-    cluster.release = ReleaseRef(None, "shops", "vtlab-shop-a1b2", Copying("http://p.m:9090", "agent:1", "k6:1"))
+    cluster.release = ReleaseRef(
+        None, "shops", "vtlab-shop-a1b2", Copying(prometheus="http://p.m:9090", agent_image="agent:1", k6_image="k6:1")
+    )
 
     def of_copies(name: str, component: str) -> Json:
         labels = {"app.kubernetes.io/instance": name, "app.kubernetes.io/component": component}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded
+from tests.support.recorded_target import Journal, Playback, RecordedBlock
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
 from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WITHIN, LoadSearch, SearchTime
 from vtlab.model.curve import Curve
@@ -16,7 +17,6 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
-from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 
 #: Users of the warm-up.
 FIRST_USERS = 50

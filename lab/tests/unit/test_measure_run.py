@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import Playback, RecordedBlock, RecordedTarget
 from tests.support.replay import GIVING_UP, RUN, SINGLE_USER_PHASE, as_recorded, console, one_block, replaying
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.analysis.validity import checks
@@ -25,7 +26,6 @@ from vtlab.planning import trial_order
 from vtlab.planning.load_call import LoadCall
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]
 

@@ -99,7 +99,7 @@ PLANTED = [(150.0, 142), (150.0, 1), (400.0, 80), (1000.0, 19)]
 @pytest.mark.parametrize(("rate", "servers"), PLANTED)
 def test_a_single_trial_shows_5_percent_too_much_load(rate: float, servers: int) -> None:
     simulated = Simulated(rate, servers, utilisation=1 / 0.95)
-    shown = [overload.growth(trial, simulated.experiment) is not None for trial in simulated.trials(400)]
+    shown = [overload.growth_of_trial(trial, simulated.experiment) is not None for trial in simulated.trials(400)]
     assert sum(shown) / len(shown) >= 0.95
 
 
@@ -108,7 +108,7 @@ def test_a_variant_that_is_used_to_90_percent_is_not_overloaded(rate: float, ser
     simulated = Simulated(rate, servers, utilisation=0.9)
     trials = simulated.trials(1200)
     runs = [trials[i : i + 6] for i in range(0, len(trials), 6)]
-    shown = [bool(overload.growths(run, simulated.experiment)) for run in runs]
+    shown = [bool(overload.growths_over_trials(run, simulated.experiment)) for run in runs]
     assert sum(shown) / len(shown) <= 0.01
 
 

@@ -28,13 +28,13 @@ def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
     assert failures_of(block, OPEN) == []
     assert [overload.overloaded(t, OPEN) for t in block.trials] == [False, True, False, False]
     assert overload.dropped_share(block.trials[1]) == 500 / (500 + block.trials[1].started)
-    assert overload.growth(block.trials[1], OPEN) == pytest.approx(470 / 30), (
+    assert overload.growth_of_trial(block.trials[1], OPEN) == pytest.approx(470 / 30), (
         "of 4,500 that were due 4,030 are completed"
     )
     # With all users busy since before the window more are dropped than arrive in it.
     early = with_drops(dropped=6000, ok=3000, failed={})
-    assert overload.growth(early.trials[1], OPEN) == pytest.approx(50)
-    assert overload.growths(block.trials, OPEN) == [pytest.approx(470 / 30)]
+    assert overload.growth_of_trial(early.trials[1], OPEN) == pytest.approx(50)
+    assert overload.growths_over_trials(block.trials, OPEN) == [pytest.approx(470 / 30)]
     few = with_trial(1, OPEN, dropped=2)
     assert not overload.overloaded(few.trials[1], OPEN)
     assert failures_of(few, OPEN) == []
@@ -45,7 +45,7 @@ def with_growth(added: int, mean: float = 1.0) -> float | None:
     in_flight = InFlight(start=150, end=150 + added)
     block = with_trial(1, OPEN, in_flight=in_flight, latency=recorded.latency(4500, mean))
     assert failures_of(block, OPEN) == []
-    return overload.growth(block.trials[1], OPEN)
+    return overload.growth_of_trial(block.trials[1], OPEN)
 
 
 def test_growth_beyond_chance_is_an_overload_though_nothing_was_dropped() -> None:
@@ -57,7 +57,7 @@ def test_growth_beyond_chance_is_an_overload_though_nothing_was_dropped() -> Non
     assert with_growth(98, mean=4.0) is None
     assert with_growth(150, mean=4.0) == pytest.approx(5)
     closed = with_trial(1, in_flight=InFlight(start=0, end=900)).trials[1]
-    assert overload.growth(closed, BLOCKING) is None
+    assert overload.growth_of_trial(closed, BLOCKING) is None
 
 
 def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
@@ -65,7 +65,7 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
 
     def growths(*added: int) -> list[float]:
         ends = [InFlight(start=300, end=300 + n) for n in added]
-        return overload.growths([arriving(in_flight=end) for end in ends], OPEN)
+        return overload.growths_over_trials([arriving(in_flight=end) for end in ends], OPEN)
 
     # 1 % of 4,500 arrivals, and 52 by chance.
     assert growths(110) == [pytest.approx(110 / 30)]
@@ -80,7 +80,7 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
     assert len(growths(600, 46, 20, -10)) == 2
     dropping = arriving(dropped=900)
     calm = arriving(in_flight=InFlight(start=400, end=150))
-    assert len(overload.growths([dropping, calm, calm], OPEN)) == 1
+    assert len(overload.growths_over_trials([dropping, calm, calm], OPEN)) == 1
 
 
 def test_five_per_cent_too_much_load_is_an_overload() -> None:
@@ -89,7 +89,7 @@ def test_five_per_cent_too_much_load_is_an_overload() -> None:
     exp = recorded.arrivals(load={"typical": {"rate": 210, "users": 4500}}, windows={"measure": "15s"})
     in_flight = InFlight(start=250, end=400)
     trial = arriving(window=15, rate=210.0, in_flight=in_flight, latency=recorded.latency(3000, 1.3))
-    assert overload.growth(trial, exp) == pytest.approx(10)
+    assert overload.growth_of_trial(trial, exp) == pytest.approx(10)
 
 
 def test_dropped_arrivals_with_a_saturated_generator_reject() -> None:
@@ -115,9 +115,11 @@ def lagging(first: tuple[int, int] = (2200, 2150), second: tuple[int, int] = (23
 
 
 def test_an_overload_lasts_through_both_halves_of_a_window() -> None:
-    assert overload.growth(lagging(), OPEN) == pytest.approx(110 / 30)
-    assert overload.growth(lagging(first=(2200, 2200)), OPEN) is None
-    assert overload.growth(lagging(second=(2300, 2301)), OPEN) is None, "one long request, and then it recovers"
+    assert overload.growth_of_trial(lagging(), OPEN) == pytest.approx(110 / 30)
+    assert overload.growth_of_trial(lagging(first=(2200, 2200)), OPEN) is None
+    assert overload.growth_of_trial(lagging(second=(2300, 2301)), OPEN) is None, (
+        "one long request, and then it recovers"
+    )
 
 
 def blocks_of(*virtual: Trial, platform: bool = True) -> list[Block]:
@@ -132,17 +134,19 @@ def blocks_of(*virtual: Trial, platform: bool = True) -> list[Block]:
 def test_a_queue_that_grows_is_an_overload_where_it_is_no_chance() -> None:
     grown = [lagging(), lagging()]
     beside = blocks_of(*grown)
-    assert overload.growths(grown, OPEN) != []
-    assert overload.of_variant(beside * 2, OPEN, "virtual") == [], "platform threads have fewer long requests by chance"
-    assert len(overload.of_variant(beside * 3, OPEN, "virtual")) == 6, "platform threads keep up"
+    assert overload.growths_over_trials(grown, OPEN) != []
+    assert overload.growths_of_overloaded(beside * 2, OPEN, "virtual") == [], (
+        "platform threads have fewer long requests by chance"
+    )
+    assert len(overload.growths_of_overloaded(beside * 3, OPEN, "virtual")) == 6, "platform threads keep up"
     both = blocks_of(*grown, platform=False)
-    assert overload.of_variant(both * 3, OPEN, "virtual") == [], "both have a queue of long requests"
+    assert overload.growths_of_overloaded(both * 3, OPEN, "virtual") == [], "both have a queue of long requests"
     # In every half of all windows of four blocks: that is no queue that comes and goes.
-    assert len(overload.of_variant(both * 4, OPEN, "virtual")) == 8
+    assert len(overload.growths_of_overloaded(both * 4, OPEN, "virtual")) == 8
     recovers = blocks_of(lagging(), lagging(second=(2300, 2301)), platform=False)
-    assert overload.of_variant([*both * 4, *recovers], OPEN, "virtual") == []
+    assert overload.growths_of_overloaded([*both * 4, *recovers], OPEN, "virtual") == []
     # Ten connections, each held for 71 ms: 140/s of 150/s.
-    assert len(overload.of_variant(limited_by_a_pool(), OPEN, "virtual")) == 2
+    assert len(overload.growths_of_overloaded(limited_by_a_pool(), OPEN, "virtual")) == 2
 
 
 def limited_by_a_pool() -> list[Block]:
@@ -156,8 +160,10 @@ def limited_by_a_pool() -> list[Block]:
 
 
 def test_the_bound_of_one_variant_says_nothing_of_another() -> None:
-    assert overload.growths([t for t in limited_by_a_pool()[0].trials if t.variant == "platform"], OPEN) != []
-    assert overload.of_variant(limited_by_a_pool(), OPEN, "platform") == []
+    assert (
+        overload.growths_over_trials([t for t in limited_by_a_pool()[0].trials if t.variant == "platform"], OPEN) != []
+    )
+    assert overload.growths_of_overloaded(limited_by_a_pool(), OPEN, "platform") == []
 
 
 def test_arrivals_that_a_variant_may_not_keep_up_with_are_not_its_limit() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import Playback, RecordedTarget, describe, moment_of
 from vtlab.errors import VariantFailed
 from vtlab.planning.load_call import LightLoad, LoadCall, TypicalCall
 from vtlab.targets.protocol import StartedBlock, Target
-from vtlab.targets.recorded import Playback, RecordedTarget, describe, moment_of
 
 RUN = recorded.run(blocks=2)
 TRIALS = LoadCall(trial_order=RUN.blocks[0].order)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import Playback, RecordedBlock, RecordedTarget
 from tests.support.replay import COUNTED, as_recorded, console
 from tests.unit.test_load_search import Pair, growing
 from vtlab.analysis.laws.single_user import response_alone
@@ -26,7 +27,6 @@ from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.runs import measure, store
 from vtlab.runs.measure import measure_run
 from vtlab.runs.report import report_runs
-from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]
 
@@ -93,6 +93,7 @@ def test_the_search_is_the_first_part_of_the_first_block_on_the_same_jvms(tmp_pa
     assert events[chosen + 1] == "3 trial-load cycles of platform virtual", "the block's own warm-up goes on"
     assert not any(call.pacing.users for call in target.journal.loads[-(len(events) - second) :])
     assert "searching load: 1 user" in printed
+    assert "throughput over users, as the search saw it:" in printed
     assert f"vtlab chose {CHOSEN} users for the blocks" in printed
     assert len(finished.blocks) == 2
     first = finished.blocks[0]

@@ -118,7 +118,15 @@ def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_flags(
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     service = mine(tmp_path, command=None, jar="a.jar", jvm_flags=flags)
     with Ledger(tmp_path) as ledger:
-        launched = process.Launch(service, planned, {"platform": java}, ledger, tmp_path, "1-1", True)
+        launched = process.Launch(
+            service=service,
+            experiment=planned,
+            javas={"platform": java},
+            ledger=ledger,
+            logs=tmp_path,
+            label="1-1",
+            cpu_limited=True,
+        )
         command = launched.command("platform")
         assert launched.processors("platform") == expected
     assert [word for word in command if "ActiveProcessorCount" in word][-1] == f"-XX:ActiveProcessorCount={expected}"
@@ -176,7 +184,14 @@ def launch(tmp_path: Path, ledger: Ledger, **changes: Any) -> process.Launch:
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     javas = dict.fromkeys(planned.variants, java)
     return process.Launch(
-        mine(tmp_path, **changes), planned, javas, ledger, tmp_path, "1-1", False, companions={"URL": "jdbc:"}
+        service=mine(tmp_path, **changes),
+        experiment=planned,
+        javas=javas,
+        ledger=ledger,
+        logs=tmp_path,
+        label="1-1",
+        cpu_limited=False,
+        companions={"URL": "jdbc:"},
     )
 
 

@@ -138,7 +138,15 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
     with Ledger(tmp_path) as ledger:
 
         def commands(of: Experiment) -> dict[str, list[str]]:
-            launch = process.Launch(service, of, dict.fromkeys(of.variants, java), ledger, tmp_path, "1-1", False)
+            launch = process.Launch(
+                service=service,
+                experiment=of,
+                javas=dict.fromkeys(of.variants, java),
+                ledger=ledger,
+                logs=tmp_path,
+                label="1-1",
+                cpu_limited=False,
+            )
             return {name: launch.command(name) for name in of.variants}
 
         alone, with_old = commands(exp), commands(added(old, exp))

@@ -111,8 +111,10 @@ def test_the_id_of_a_run_is_the_name_of_its_folder(tmp_path: Path, monkeypatch: 
 def test_a_load_is_searched_for_one_run_of_a_call(tmp_path: Path) -> None:
     auto, fixed = (recorded.experiment(load={"full": load}) for load in ("auto", {"users": 9}))
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
-    with pytest.raises(BadInput, match="a: vtlab searches a load for one run of a call"):
-        begin.begin_runs([PlannedRun("a", auto), PlannedRun("b", fixed)], options, QUIET)
+    planned = [PlannedRun("a", auto), PlannedRun("b", fixed)]
+    for begins in (lambda: begin.begin_runs(planned, options, QUIET), lambda: create_runs(planned, options, "a")):
+        with pytest.raises(BadInput, match="a: vtlab searches a load for one run of a call"):
+            begins()
 
 
 def test_the_time_of_a_call_is_that_of_all_that_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,15 @@ def test_no_record_and_no_command_line_has_a_value(
     shop = experiment.service
     assert isinstance(shop, Service)
     with Ledger(tmp_path) as ledger:
-        launch = process.Launch(shop, experiment, {"virtual": JDK, "platform": JDK}, ledger, tmp_path, "1-1", False)
+        launch = process.Launch(
+            service=shop,
+            experiment=experiment,
+            javas={"virtual": JDK, "platform": JDK},
+            ledger=ledger,
+            logs=tmp_path,
+            label="1-1",
+            cpu_limited=False,
+        )
         environment = launch.environment("virtual", 1, 2)
         assert (environment["TOKEN"], environment["PASSWORD"]) == (SECRET, SECRET)
         assert SECRET not in repr(launch)

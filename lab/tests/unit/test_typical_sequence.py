@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import RecordedTarget
 from tests.support.replay import RUN, SINGLE_USER_PHASE, as_recorded, measured, moments_at_once, one_block, replaying
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault, VariantFailed
@@ -24,7 +25,6 @@ from vtlab.planning import typical_load
 from vtlab.planning.load_call import CallPacing, LoadCall, TypicalCall
 from vtlab.runs import estimates, store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 

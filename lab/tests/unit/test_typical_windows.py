@@ -116,7 +116,7 @@ def test_a_window_of_typical_load_is_open_beside_closed_trials() -> None:
     keeps_up = typical("virtual", 0)
     assert not overload.overloaded(keeps_up, BLOCKING)
     falls_behind = typical("virtual", 0, in_flight=InFlight(start=6, end=60))
-    assert overload.growth(falls_behind, BLOCKING) == pytest.approx(54 / 15)
+    assert overload.growth_of_trial(falls_behind, BLOCKING) == pytest.approx(54 / 15)
     assert overload.overloaded(typical("virtual", 0, dropped=45), BLOCKING)
     # Its users are not all busy, and no bound of theirs is known.
     assert littles_law.missing_users(keeps_up, BLOCKING) is None

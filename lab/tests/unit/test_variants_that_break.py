@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import Moment, RecordedBlock, RecordedTarget
 from tests.support.replay import (
     GIVING_UP,
     RUN,
@@ -31,7 +32,6 @@ from vtlab.model.records import Failure
 from vtlab.planning import trial_order
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import Moment, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]
 

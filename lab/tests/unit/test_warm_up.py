@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import recorded, replay
+from tests.support.recorded_target import RecordedTarget
 from tests.support.replay import (
     COUNTED,
     RUN,
@@ -33,7 +34,6 @@ from vtlab.planning import round_pacing, trial_order
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
-from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
 

@@ -55,7 +55,7 @@ class Demand:
     #: Empty for one variant alone: of a probe, or in one run over another.
     over: str
     sign: str
-    #: Of a probe 1 for true and 0 for false.
+    #: The value; of a probe 1 for true and 0 for false.
     value: float
 
     def holds(self, low: float | None, high: float | None) -> bool:

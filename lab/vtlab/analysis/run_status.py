@@ -25,7 +25,7 @@ BLOCKS_THAT_FAILED = 3
 class RunStatus:
     """Blocks of a run that count, and its end."""
 
-    #: Against each of its blocks.
+    #: Reasons against each block of the run, in its order.
     reasons: list[list[str]]
     #: Where its blocks without a reason against them are, the first of each number.
     sound: list[int]

@@ -22,7 +22,7 @@ from vtlab.analysis.throughput import log_throughput
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE, ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.outcome import Better, Judgement, Key, Outcome
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
@@ -72,7 +72,7 @@ class Change:
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    #: Of claims and of absolute capacity only.
+    #: Judgement of claims and of absolute capacity only.
     judgement: Judgement | None = None
 
     @property
@@ -281,7 +281,7 @@ def _refuse_other_experiment(before: Experiment, after: Experiment) -> None:
 def _agreed(experiment: Experiment) -> dict[str, Any]:
     """Returns the keys in which two runs must agree. Of typical load beside full load each run chooses the rate."""
     document = {key: value for key, value in experiment.document().items() if key not in _MAY_DIFFER}
-    if experiment.load_.full != NONE:
+    if experiment.has_full_load:
         document["load"].pop("typical")
     return document
 

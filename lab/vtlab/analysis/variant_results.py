@@ -31,7 +31,7 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
     measured = measured_variant(sound, experiment, variant)
     everything = measured_variant(accepted, experiment, variant)
-    growths = overload.of_variant(sound, experiment, variant)
+    growths = overload.growths_of_overloaded(sound, experiment, variant)
     missing = [users for t in measured.trials if (users := littles_law.missing_users(t, experiment)) is not None]
     result = _summarise(measured)
     without_latency = dict.fromkeys(result.latency)

@@ -52,7 +52,7 @@ def doctor_(
     cluster = options.Place(target, context, namespace, release, deployment).cluster()
     with Progress(console, f"looking at {'the cluster' if cluster else 'this machine'}"):
         if cluster and deployment:
-            copying = options.copying(Copying(prometheus_url))
+            copying = options.copying(Copying(prometheus=prometheus_url))
             copied = replace(cluster, name=deployment, copying=copying)
             prerequisites = cluster_doctor.prerequisites_of_copies(copied, deployment)
         elif cluster:

@@ -316,7 +316,18 @@ def load_options(users: int | None, rate: float | None, think_time: str | None) 
     ]
 
 
+def process_options(flags: Sequence[str], java: str | None, env: Sequence[str], env_file: Path | None) -> list[Option]:
+    """Returns the options of a service's JVM and environment."""
+    return [
+        Option("--jvm", "service.jvm_flags", jvm_flags(flags)),
+        Option("--java", "service.java", java if java is None or java.isdigit() else absolute(Path(java))),
+        Option("--env", "service.env", variable_names(env)),
+        Option("--env-file", "service.env_file", absolute(env_file)),
+    ]
+
+
 def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
+    """Raises BadInput for ``--no-cpu-limit`` in a cluster."""
     if cluster and no_cpu_limit:
         raise BadInput(
             "--no-cpu-limit is for this machine", "leave it out: in a cluster the limit of the experiment holds"
@@ -365,6 +376,7 @@ def _cpu_limit(text: str) -> float:
 
 
 def refuse_no_port(port: int) -> None:
+    """Raises BadInput for a number that is no port."""
     if not 1 <= port <= 65535:
         raise BadInput(f"port {port} does not exist", "choose one from 1024 to 65535")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -43,6 +44,7 @@ from vtlab.planning import planned_runs
 from vtlab.planning.shipped_experiments import EXPERIMENTS, load
 from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
+from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.release import reports_config_map
 
@@ -148,14 +150,21 @@ def run(
         raise BadInput(f"--max-rejected {max_rejected}: must be 0 or more", "0 gives up at the first rejected block")
     diagnosis = options.thread_dumps(dumps, cluster)
     planned = planned_runs.runs(loaded, options.cpu_limits(cpu or []))
-    fixed = not no_fixed_user_ids
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         precision=options.precision(precision, blocks),
         within=options.max_time(max_time, blocks),
         cluster=cluster,
         copying=options.copying(
-            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image, fixed)
+            Copying(
+                prometheus=prometheus_url,
+                agent_image=agent_image,
+                k6_image=k6_image,
+                monitor_labels=monitor_labels,
+                k6_node_selector=k6_node_selector,
+                prometheus_image=prometheus_image,
+                fixed_user_ids=not no_fixed_user_ids,
+            )
         ),
         asserts=demand or [],
         slo=options.slo(slo),
@@ -163,17 +172,20 @@ def run(
         max_rejected=max_rejected,
         diagnosis=diagnosis,
     )
-    output = Output(is_quiet, as_json)
+    _measure(planned, call, config_map, Output(is_quiet, as_json))
+
+
+def _measure(planned: Sequence[planned_runs.PlannedRun], call: Options, config_map: str | None, output: Output) -> None:
     with Progress(output.progress) as progress:
-        if cluster and config_map:
-            reports_config_map.clear(cluster, config_map)
+        if call.cluster and config_map:
+            reports_config_map.clear(call.cluster, config_map)
         folder = begin_runs(planned, call, progress)
         try:
             with output.concluding(folder):
-                measure_and_report(folder, root, progress)
+                measure_and_report(folder, call.root, progress)
         finally:
-            if cluster and config_map:
-                reports_config_map.fill(cluster, config_map, folder)
+            if call.cluster and config_map:
+                reports_config_map.fill(call.cluster, config_map, folder)
 
 
 def _refuse_wrong_place(cluster: ReleaseRef | None, prometheus_port: int | None, config_map: str | None) -> None:

@@ -52,6 +52,7 @@ from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.shipped_experiments import load_deployment, load_service
 from vtlab.runs.begin import begin_runs
 from vtlab.runs.measure import measure_and_report
+from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying
 
 #: Time budget of a call that names none.
@@ -173,19 +174,23 @@ def try_(
         *options.load_options(users, rate, think),
         Option("--cpu", "limits.cpu", cpu),
         Option("--memory", "limits.memory", memory),
-        Option("--jvm", "service.jvm_flags", options.jvm_flags(jvm or [])),
-        Option("--java", "service.java", java if java is None or java.isdigit() else options.absolute(Path(java))),
-        Option("--env", "service.env", options.variable_names(env or [])),
-        Option("--env-file", "service.env_file", options.absolute(env_file)),
+        *options.process_options(jvm or [], java, env or [], env_file),
         Option("--reset", "reset", reset),
         options.database_option(database),
         options.variant_option(more),
     ]
-    fixed = not no_fixed_user_ids
     run_options = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),
         copying=options.copying(
-            Copying(prometheus_url, agent_image, k6_image, monitor_labels, k6_node_selector, prometheus_image, fixed)
+            Copying(
+                prometheus=prometheus_url,
+                agent_image=agent_image,
+                k6_image=k6_image,
+                monitor_labels=monitor_labels,
+                k6_node_selector=k6_node_selector,
+                prometheus_image=prometheus_image,
+                fixed_user_ids=not no_fixed_user_ids,
+            )
         ),
         asserts=demand or [],
         slo=options.slo(slo),
@@ -197,8 +202,10 @@ def try_(
     experiment = _experiment(service, requests or [], deployment, given)
     cluster = options.Place(target, context, namespace, deployment=deployment).cluster([experiment])
     options.refuse_no_limit(cluster, no_cpu_limit)
-    run_options = replace(run_options, cluster=cluster)
-    output = Output(is_quiet, as_json)
+    _measure(experiment, replace(run_options, cluster=cluster), Output(is_quiet, as_json))
+
+
+def _measure(experiment: Experiment, run_options: Options, output: Output) -> None:
     with Progress(output.progress) as progress:
         folder = begin_runs([PlannedRun(experiment.name, experiment)], run_options, progress)
         with output.concluding(folder):

@@ -44,7 +44,7 @@ class Figures:
     width: int = 6
     decimals: int | None = None
     no_value: str = NO_TRIAL
-    #: Of the figures; None: they fill the panel, and the text of an empty one gets small enough, too.
+    #: Size of the figures; None: they fill the panel, and the text of an empty one gets small enough, too.
     size: int | None = 32
     #: Size of the names.
     names: int = 16

@@ -5,12 +5,12 @@ from __future__ import annotations
 from vtlab.catalogue import palette, resources
 
 VARIANTS = palette.VARIANTS
-#: Of limits, and of what has no verdict.
+#: Colour of limits, and of what has no verdict.
 NEUTRAL = palette.GREY
 #: What is at its bound.
 REACHED = palette.VERMILLION
 GENERATOR = palette.PURPLE
-#: Of outcomes, by a pattern of their words. The others are neutral.
+#: Colours of outcomes, by a pattern of their words. The others are neutral.
 OUTCOMES = {"better": palette.GREEN, "worse|fails": palette.VERMILLION, "undecided": palette.YELLOW}
 
 #: Within one variant's panel.

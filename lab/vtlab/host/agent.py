@@ -22,7 +22,8 @@ OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_tot
 PORT = "VTLAB_AGENT_PORT"
 #: The agent's sampling thread, and seconds until it must have ended.
 _SAMPLER, _STOPPING = "vtlab-agent-sampler", 60.0
-_OPTIONS = "JAVA_TOOL_OPTIONS"
+#: The variable with flags for a JVM, before those of its command line.
+OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Seconds for a page: the first one waits for Flight Recorder to start, in a JVM that others may starve.
 _PATIENCE = 60
 #: Tomcat and HikariCP have MBeans on request only.
@@ -53,7 +54,7 @@ def environment(port: int, jar: Path | None, present: Mapping[str, str]) -> dict
     environment. HikariCP gets no MBean where a present variable opens its pool (``opening_pool``).
     """
     mbeans = _TOMCAT if opening_pool(present) else _TOMCAT | _HIKARI
-    options = {_OPTIONS: " ".join(filter(None, (present.get(_OPTIONS), f'"{flag(jar)}"')))} if jar else {}
+    options = {OPTIONS: " ".join(filter(None, (present.get(OPTIONS), f'"{flag(jar)}"')))} if jar else {}
     return {PORT: str(port), **mbeans, **options}
 
 

@@ -84,7 +84,7 @@ class Java(Tool):
 
     @property
     def compiles(self) -> bool:
-        """True for a whole JDK, with a compiler."""
+        """Tells whether it is a whole JDK, with a compiler."""
         return (self.home / "bin" / "javac").is_file()
 
     @property

@@ -11,14 +11,14 @@ from vtlab.model.manifest import DiagnosisMode, TypicalPlan
 from vtlab.model.records import Block
 
 #: Tells the seconds that a run leaves idle where a block, as long as it took so far, is its last.
-Idle = Callable[[Block], float]
+IdleSeconds = Callable[[Block], float]
 
 
 def _never_idle(_: Block) -> float:
     return 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttemptPlan:
     """Plan of one attempt at a block."""
 
@@ -40,4 +40,4 @@ class AttemptPlan:
     typical: TypicalPlan | None = None
     #: What the search for the run's full load measured; None without one.
     curve: Curve | None = None
-    idle: Idle = _never_idle
+    idle: IdleSeconds = _never_idle

@@ -27,7 +27,7 @@ class Option:
 
     #: As the user writes it: ``--users``.
     name: str
-    #: With dots: ``load.full.users``.
+    #: Key with dots: ``load.full.users``.
     key: str
     #: A list adds to the list of the file; None and an empty list are not written.
     value: Any

@@ -13,7 +13,7 @@ from vtlab.model import documents
 from vtlab.model.service import Need
 
 _NAME = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
-#: Of the framework, not of the service.
+#: Paths of the framework, not of the service.
 _NOT_OF_THE_SERVICE = re.compile(r"/(error|actuator|v3/api-docs|swagger-ui)\b")
 
 

@@ -89,7 +89,15 @@ class Windows(_Strict):
             " limit, where the machine has more. 0: a cycle lasts for warmup_load",
         ),
     ] = 3000
-    max_cycles: Annotated[int, Field(ge=0, le=60, description="most further cycles with the load of the trials")] = 16
+    max_cycles: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=60,
+            description="most further cycles with the load of the trials, for a variant that is not steady yet; at most"
+            " 8 for one that fails in them",
+        ),
+    ] = 16
     single_user_phase: Annotated[
         Duration,
         Field(
@@ -189,8 +197,8 @@ class Experiment(_Strict):
     login: WrittenLogin = None
     k6: Script = None
     origin: Origin = None
-    load_: Annotated[Load, Field(alias="load")] = Load()
-    limits: Limits = Limits()
+    load_: Annotated[Load, Field(alias="load", description="the loads of a block: full and typical load")] = Load()
+    limits: Annotated[Limits, Field(description="CPU and memory of each variant")] = Limits()
     variants: Annotated[
         list[str],
         Field(
@@ -209,7 +217,10 @@ class Experiment(_Strict):
     ] = {}
     needs: Annotated[
         list[Need],
-        Field(description="what vtlab starts beside the variants; database is MariaDB, and postgres PostgreSQL"),
+        Field(
+            description="what vtlab starts beside the variants (database: MariaDB, postgres: PostgreSQL, downstream),"
+            " and jdk21: a JDK 21 must be here"
+        ),
     ] = []
     reset: Annotated[
         str | None,
@@ -259,10 +270,10 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _fits_the_load(self) -> Experiment:
-        has_full_load, typical = self.load_.full != NONE, self.load_.typical
-        if not self.windows.wait_for_answers and (self.windows.trials > 1 or not has_full_load):
+        typical = self.load_.typical
+        if not self.windows.wait_for_answers and (self.windows.trials > 1 or not self.has_full_load):
             raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and load.full")
-        if has_full_load and isinstance(typical, RateLoad) and typical.users is not None:
+        if self.has_full_load and isinstance(typical, RateLoad) and typical.users is not None:
             raise WrongKey(
                 "load.typical.users goes with load.full: none: beside full load vtlab chooses the users of the rate",
                 "load.typical.users",
@@ -357,7 +368,7 @@ class Experiment(_Strict):
             subject = service.jar_path.name if service and service.jar_path else self.name
             object.__setattr__(self, "description", f"{subject}: {self.workload.title}")
         typical = self.load_.typical
-        if self.load_.full == NONE and isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
+        if not self.has_full_load and isinstance(typical, RateLoad) and not isinstance(typical, OpenLoad):
             users = typical.users or typical.least_users(self.max_response)
             if users > MOST_USERS:
                 raise WrongKey(
@@ -421,10 +432,15 @@ class Experiment(_Strict):
         return typical
 
     @property
+    def has_full_load(self) -> bool:
+        """Tells whether the trials have full load; else typical load is their only one."""
+        return self.load_.full != NONE
+
+    @property
     def typical_beside(self) -> RateLoad | ShareLoad | None:
         """Typical load that is measured beside the load of the trials; None where it is that load, or none."""
-        full, typical = self.load_.full, self.load_.typical
-        return None if full == NONE or isinstance(typical, str) else typical
+        typical = self.load_.typical
+        return typical if self.has_full_load and not isinstance(typical, str) else None
 
     def with_load(self, load: ClosedLoad | OpenLoad) -> Experiment:
         """Returns the experiment with that load of the trials; closed load keeps the typical one beside it."""

@@ -33,7 +33,7 @@ class Inspection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: Of the file.
+    #: Name of the file.
     jar: str
     packaging: Packaging
     #: Version of Spring Boot; None where the jar does not tell it.
@@ -47,8 +47,8 @@ class Inspection(BaseModel):
     server_version: str = ""
     actuator: bool = False
     libraries: list[Library] = []
-    #: Of the default profile's ``application.properties`` and ``.yml`` inside the jar, what concerns threads; names as
-    #: Spring Boot writes them. Profiles, imports, environment and code may say otherwise.
+    #: Settings that concern threads in the default profile's ``application.properties`` and ``.yml`` inside the jar;
+    #: names as Spring Boot writes them. Profiles, imports, environment and code may say otherwise.
     settings: dict[str, str] = {}
 
     def library(self, coordinates: str) -> Library | None:

@@ -21,7 +21,7 @@ class Answer(Record):
     status: int
     #: Why it has failed, if it has: ``status-404``, ``body``, ``login``, ``timeout``, ``connection``, ``other``.
     reason: str | None
-    #: Of a JSON body: types in place of values.
+    #: Shape of a JSON body: types in place of values.
     shape: Any
 
 
@@ -29,7 +29,7 @@ class VariantPreflight(Record):
     """Pre-flight of one variant."""
 
     answers: list[Answer]
-    #: Of a script: requests by origin, as it asks for them, and by the origin that answered.
+    #: Requests of a script by origin, as it asks for them, and by the origin that answered.
     asked: dict[str, int]
     answered: dict[str, int]
     error: str | None
@@ -58,7 +58,7 @@ class K6Document(Record):
     typical: list[Trial] = Field(default_factory=list)
     light: Annotated[list[Trial], Field(default_factory=list)]
     trials: list[Trial]
-    #: Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials.
+    #: Whether each threshold of a user's script holds over the windows of the trials: by variant, metric and condition.
     thresholds: Annotated[Thresholds, Field(default_factory=dict)]
 
     @property

@@ -24,7 +24,7 @@ class RunFacts(Record):
 
     versions: dict[str, str]
     jvm_flags: list[str]
-    #: Of the machine or of the cluster.
+    #: Facts of the machine or of the cluster.
     machine: dict[str, str]
     #: The look into the service's jar; None where it is no Spring Boot jar of this machine.
     inspection: Inspection | None = None
@@ -35,7 +35,7 @@ class SequentialRule(Record):
 
     #: Numbers of blocks, growing; the last is the most.
     looks: list[int]
-    #: Of each look, the two-sided level of its interval.
+    #: The two-sided level of the interval of each look.
     levels: list[float]
     #: Claims of the run that share the level of 5 % (``Outcome.is_claim``).
     claims: int
@@ -74,7 +74,7 @@ class Manifest(Record):
     attempts that search the full load, and show the rate of the typical load and the percentiles."""
 
     version: Literal[3] = VERSION
-    #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
+    #: Name of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
     name: str
     run_id: str
     #: UTC, ISO 8601.
@@ -86,7 +86,7 @@ class Manifest(Record):
     experiment: Experiment
     #: What the experiment reproduces.
     publication: Publication | None = None
-    #: With a rule the most.
+    #: Number of blocks; the most, where there is a rule.
     blocks: int
     #: When the run ends; None: after its ``blocks``.
     rule: SequentialRule | None = None

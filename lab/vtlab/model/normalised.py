@@ -66,7 +66,7 @@ class Closed(_Part):
     is_think_time_exponential: bool
     #: One round of a user, by variant, with so many users.
     round: dict[str, Milliseconds]
-    #: Of a request without its wait for a thread, by variant, where users queue.
+    #: Time of a request without its wait for a thread, by variant, where users queue.
     service_time: dict[str, Milliseconds]
 
 
@@ -105,7 +105,7 @@ class Normalised(_Part):
     normalised: Literal[1]
     name: str
     workload: Workload
-    #: Of the trials.
+    #: Load of the trials.
     load: Closed | Open
     #: Typical load beside it; null where there is none.
     typical: Typical | None

@@ -13,10 +13,10 @@ CriterionName = Literal["capacity", "median", "tail", "cpu", "memory", "probe"]
 LoadName = Literal["full", "typical"]
 #: Values of a criterion that are good.
 Better = Literal["higher", "lower"]
-#: Of a variant, beside the first one.
+#: Judgement of a variant, beside the first one.
 Judgement = Literal["better", "same", "worse", "undecided", "fails"]
-#: Of two variants: what a user does with the second. Of a pair other than platform and virtual threads "turn it on"
-#: prefers the second variant, and "leave it off" the first.
+#: Advice for two variants: what a user does with the second. Of a pair other than platform and virtual threads "turn
+#: it on" prefers the second variant, and "leave it off" the first.
 Advice = Literal["turn it on", "leave it off", "no difference", "trade-off", "no decision"]
 #: How a variant loses by itself (rule 1).
 Fault = Literal["fails", "overloaded", "restarted"]
@@ -57,7 +57,7 @@ class Outcome(_Conclusion):
     judgement: Judgement | None
     #: Why there is no outcome, or one without regard to the interval: a clause that completes "no outcome: …".
     reason: str | None = None
-    #: Of ``tail``.
+    #: Percentile of ``tail``.
     percentile: Percentile | None = None
     #: Geometric means over the blocks, whose quotient is the ratio; None where they were not measured.
     base_value: float | None = None
@@ -94,7 +94,8 @@ class Outcome(_Conclusion):
 
     @property
     def is_one_sided(self) -> bool:
-        """The true ratio may be further from 1. What is the same at this load may differ to either side."""
+        """Tells whether the true ratio may be further from 1. What is the same at this load may differ to either
+        side."""
         return self.is_lower_bound and self.judgement != "same"
 
 
@@ -106,13 +107,13 @@ class Decision(_Conclusion):
     advice: Advice
     #: The number of the rule; None where none holds: nothing is decided.
     rule: Literal[1, 2, 3, 4] | None
-    #: Of rule 3: what to do at full load. The advice is about typical load: "no difference", or "no decision".
+    #: What to do at full load, by rule 3. The advice is about typical load: "no difference", or "no decision".
     at_full: Literal["turn it on", "leave it off", "trade-off"] | None = None
     #: Claims are undecided, or what decided is near its margin: "Probably …".
     is_probable: bool = False
     #: All that decided one way lies near its margin, of fewer than six blocks.
     is_near_margin: bool = False
-    #: Of rule 1: the variant that loses, and how.
+    #: The variant that loses by rule 1, and how.
     loser: str | None = None
     fault: Fault | None = None
     #: What decided, the largest effect first: for the advice, and of a trade-off against it.
@@ -124,7 +125,7 @@ class Decision(_Conclusion):
     undecided: list[Key] = []
     #: What the variants answer differently, in clauses: shares of errors, of answer shapes.
     differences: list[str] = []
-    #: Of *no decision*: what is missing, a clause.
+    #: What is missing in *no decision*, a clause.
     missing: str | None = None
 
 

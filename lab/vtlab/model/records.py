@@ -10,7 +10,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE
 from vtlab.model.metric_names import MetricName
 
 #: Version of the manifest and of the lines of ``trials.jsonl``.
@@ -72,7 +71,7 @@ class Parts(Record):
     seconds: float
     #: OK answers completed in each.
     ok: list[int]
-    #: Those that took longer than the percentile of the whole window.
+    #: Answers that took longer than the percentile of the whole window.
     above: dict[Literal["p50", "p90", "p95", "p99"], list[int]]
 
 
@@ -100,7 +99,7 @@ class AloneKind(Record):
     """One kind of the OK iterations of a single user."""
 
     name: str
-    #: Of all that users send, by the workload's weights.
+    #: Share of all that users send, by the workload's weights.
     share: float
     ok: int
     #: Seconds; None without an answer.
@@ -120,7 +119,7 @@ class Forms(Record):
 class Answers(Record):
     """Answers in the window of a trial, or of a phase of typical load."""
 
-    #: Of a script's HTTP answers; None of requests, whose latency the trial has.
+    #: Latency of a script's HTTP answers; None of requests, whose latency the trial has.
     latency: Latency | None
     histogram: Histogram
     parts: Parts
@@ -200,7 +199,7 @@ class Trial(Record):
     ok: int
     failed: dict[str, int]
     failed_outside: int
-    #: Of the completed, those that had no answer when the window ended, and were not waited for.
+    #: Completed ones that had no answer when the window ended, and were not waited for.
     given_up: int = 0
     #: OK requests per second of the window: those completed in it, or their parts within it (``k6/lib/record.ts``).
     throughput: float
@@ -214,10 +213,10 @@ class Trial(Record):
     #: Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. None
     #: where that is not known.
     between: float | None = None
-    #: Of a user's script, of iterations that began in the window.
+    #: Checks and requests of a user's script, in iterations that began in the window.
     checks: Counts | None = None
     requests: Counts | None = None
-    #: Of a single user of a mix.
+    #: Requests of a single user of a mix, by their kind.
     kinds: list[AloneKind] = []
     #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
     server: dict[ServerFigure, float | None] = {}
@@ -225,7 +224,7 @@ class Trial(Record):
     pinned: dict[str, float] = {}
     #: The machine and the load generator in this window (``vtlab.host.machine``).
     machine: dict[MachineFigure, float | None] = {}
-    #: Of trials and typical load.
+    #: Answers and probe are of trials and typical load.
     answers: Answers | None = None
     probe: Probe | None = None
 
@@ -238,6 +237,11 @@ class Trial(Record):
     def user_latency(self) -> Latency:
         """Latency as users feel it: of a script that of its HTTP requests."""
         return (self.answers.latency if self.answers else None) or self.latency
+
+    @property
+    def ok_answers(self) -> int:
+        """OK answers of the window, those of a script's iterations one by one."""
+        return sum(self.answers.histogram.counts) if self.answers else self.ok
 
 
 class Instance(Record):
@@ -331,10 +335,10 @@ class Block(Record):
     single: list[Trial] = []
     #: Beside full load, after the trials: one phase of each variant.
     typical: list[Trial] = []
-    #: Of a run's first block, after its trials.
+    #: Light load, in the first block that counts and has the variant.
     light: list[Trial] = []
     trials: list[Trial] = []
-    #: Of a user's script, as in k6's document.
+    #: Thresholds of a user's script, as in k6's document.
     thresholds: dict[str, dict[str, dict[str, bool]]] = {}
     instances: list[Instance] = []
     #: What broke of the lab's own parts or the machine ("k6 ended with exit code 1"): any fault rejects the block.
@@ -345,7 +349,8 @@ class Block(Record):
     diagnosis: dict[str, Diagnosis] = {}
     #: How long the attempt took, with the start of the JVMs; None where that was not recorded.
     seconds: float | None = None
-    #: How much of that was for what is measured once in a run: single users, light load, thread dumps.
+    #: How much of that was for what is measured once in a run: pre-flight, single users, a second set of trials, light
+    #: load, thread dumps.
     once_seconds: float = 0.0
     #: How much was for the search of the load; with JVMs of its own from their start to their end.
     search_seconds: float = 0.0
@@ -363,4 +368,4 @@ class Block(Record):
 
 def typical_trials(block: Block, experiment: Experiment) -> list[Trial]:
     """Returns the windows of a block under typical load: its trials, where that is the only load."""
-    return block.trials if experiment.load_.full == NONE else block.typical
+    return block.typical if experiment.has_full_load else block.trials

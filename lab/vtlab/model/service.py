@@ -15,7 +15,7 @@ from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
 Need = Literal["database", "postgres", "downstream", "jdk21"]
-#: Of these the databases, MariaDB first: a service has one at most.
+#: The databases of these, MariaDB first: a service has one at most.
 DATABASES: tuple[Need, ...] = ("database", "postgres")
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
 Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]

@@ -19,7 +19,7 @@ from vtlab.errors import BadInput
 from vtlab.model import documents, validation, variant
 from vtlab.model.draft import Draft
 
-#: Of a variant's name.
+#: Characters of a variant's name.
 _LONGEST = 31
 #: How many threads, by server. What the other server's property says is ignored.
 _THREADS = ("SERVER_TOMCAT_THREADS_MAX", "SERVER_JETTY_THREADS_MAX")

@@ -70,7 +70,7 @@ class Bottleneck(_Conclusion):
 
     @property
     def is_load_alone(self) -> bool:
-        """Only the load limits the variant."""
+        """Tells whether only the load limits the variant."""
         return self.resource == "load" and not self.together
 
 
@@ -79,9 +79,9 @@ class TimePart(_Conclusion):
     the network, in the server's connector or in the load generator."""
 
     activity: Activity | Literal["outside"]
-    #: As of ``Place``; empty for ``server-queue`` and ``outside``.
+    #: Place as of ``Place``; empty for ``server-queue`` and ``outside``.
     place: str
-    #: Of the client's mean latency.
+    #: Share of the client's mean latency.
     share: float
     #: None where the trial was slower than the blocks.
     seconds: float | None
@@ -102,11 +102,11 @@ class Breakdown(_Conclusion):
     parts: list[TimePart]
     #: Share of the latency that has a resource or a place.
     explained: float
-    #: Of the latency, what the threads that handle requests account for.
+    #: Share of the latency that the threads which handle requests account for.
     accounted: float
     #: The trial's throughput is more than 10 % below the blocks': there are shares and no seconds.
     is_slowed: bool
-    #: As of ``Diagnosis``.
+    #: The same as of ``Diagnosis``.
     dump_cpu: float | None = None
     cpu_share: float | None = None
     is_held_back: bool = False
@@ -119,7 +119,7 @@ class PoolTime(_Conclusion):
     of several pools overlap, and may be more than the request takes.
     """
 
-    #: As of ``Bound.resource``: ``db-pool``, ``client-pool``, ``executor``.
+    #: Name as of ``Bound.resource``: ``db-pool``, ``client-pool``, ``executor``.
     name: str
     waiting: float
     holding: float
@@ -131,7 +131,7 @@ class VariantResult(_Conclusion):
     throughput: float
     latency: dict[str, float | None]
     error_ratio: float
-    #: Of scheduled arrivals (open load), the share that was dropped.
+    #: Share of the scheduled arrivals (open load) that was dropped.
     dropped_ratio: float
     #: CPU seconds per OK request.
     cpu_per_request: float | None
@@ -140,7 +140,7 @@ class VariantResult(_Conclusion):
     #: Server side mean, seconds; the client's mean minus it is the queue time.
     service_time: float | None
     queue_time: float | None
-    #: Of the blocks that count, those in which the variant failed; with the exact 95 % interval of that share.
+    #: Blocks that count and in which the variant failed; with the exact 95 % interval of their share.
     failed_blocks: int = 0
     failed_interval: tuple[float, float] | None = None
     failures: list[Failure] = []
@@ -161,7 +161,7 @@ class VariantResult(_Conclusion):
     pinned: dict[str, float]
     #: Where the time of a request goes; None without thread dumps.
     time: Breakdown | None = None
-    #: Of the pools that its requests use and that have meters, with and without thread dumps.
+    #: Times of the pools that its requests use and that have meters, with and without thread dumps.
     pool_times: list[PoolTime] = []
     #: Throughput by mean value analysis of what was measured of the variant alone; None where that is not enough.
     modelled: float | None = None
@@ -210,7 +210,7 @@ class RunEnd(_Conclusion):
     within: float | None
     #: None: blocks are missing.
     ended: Ended | None
-    #: Of a run that ended as ``futile``: the probability that it would have been settled by the last look.
+    #: Probability that a run which ended as ``futile`` would have been settled by the last look.
     chance: float | None = None
 
 
@@ -225,7 +225,7 @@ class Verdict(_Conclusion):
     valid: bool
     #: Fewer than six blocks, a number fixed before the start.
     quick: bool
-    #: Of a run with looks; None where the number of blocks was fixed.
+    #: End of a run with looks; None where the number of blocks was fixed.
     end: RunEnd | None = None
     limits: Limits
     #: By pair, in the order of the experiment; of a pair in the order of ``vtlab.analysis.criteria``.

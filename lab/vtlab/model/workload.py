@@ -19,7 +19,7 @@ from vtlab.model.validation import FilePath, WrongKey
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 METHODS: tuple[str, ...] = get_args(Method)
-#: Those that change nothing in the service.
+#: Methods that change nothing in the service.
 READING = ("GET", "HEAD")
 #: In an expectation: whatever the value is.
 EXISTS = "exists"
@@ -69,12 +69,12 @@ class Call(_Strict):
 
     model_config = ConfigDict(json_schema_extra=_schema_in_short)
 
-    method: Method = "GET"
+    method: Annotated[Method, Field(description="method of the request")] = "GET"
     path: Annotated[
         str, Field(pattern=r"^/", description="required, begins with /; {POST: /path} is short for method and path")
     ]
-    query: dict[str, str] = {}
-    headers: dict[str, str] = {}
+    query: Annotated[dict[str, str], Field(description="parameters of its query")] = {}
+    headers: Annotated[dict[str, str], Field(description="its headers")] = {}
     body: Annotated[
         JsonValue, Field(description="a JSON value, or text that is sent as it is; application/json where it is JSON")
     ] = None

@@ -19,8 +19,8 @@ LONGEST = 60.0
 SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 6.0, 9.0, 9.0
 #: Answers to a single user that a warm-up cycle is long enough for.
 CYCLE_ANSWERS = 2.0
-#: Of the ramp-up, which takes the place of a round where none is known (``k6/lib/plan.ts``): rounds of a user and
-#: longest answers that it holds, and seconds at least.
+#: Ramp-up, which takes the place of a round where none is known (``k6/lib/plan.ts``): rounds of a user and longest
+#: answers that it holds, and seconds at least.
 RAMP_ROUNDS, RAMP_ANSWERS, LEAST_RAMP = 4.0, 2.0, 0.25
 
 

@@ -17,7 +17,7 @@ from vtlab.planning.load_call import CallPacing
 
 #: Dumps that a window is to have, and fewer of which make it longer.
 WANTED, LEAST = 20, 10
-#: Of the CPU that a variant may use, the most that dumps may take.
+#: The most that dumps may take of the CPU that a variant may use.
 SHARE = 0.1
 #: CPU seconds of a dump for each request in flight: 0.05 to 0.2 ms were measured.
 SECONDS_PER_REQUEST = 0.0002

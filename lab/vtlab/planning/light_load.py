@@ -29,8 +29,8 @@ MOST_USERS = 500
 _NEEDED_BY_ONE_VARIANT = {"jdk21"}
 #: The largest sum of the variants' shares of the machine with which all may be loaded at the same time.
 _QUIET = 0.75
-#: Of the throughput under load, the larger light rate. It takes no more than a quarter of the CPU limit, as there is
-#: none where the CPU was used to half.
+#: The larger light rate, as a share of the throughput under load. It takes no more than a quarter of the CPU limit, as
+#: there is none where the CPU was used to half.
 SHARE_OF_THROUGHPUT = 0.5
 #: Rates of a variant with idle phases alone.
 _IDLE = (0.0, 0.0)

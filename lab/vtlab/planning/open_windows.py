@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from vtlab.analysis.validity.overload import fell_behind, most_added
+from vtlab.analysis.validity.overload import has_added_too_much, most_added
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import OpenLoad
@@ -74,7 +74,7 @@ def window_pacing(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial
     """
     responses = [
         cycle.latency.mean
-        if not fell_behind(cycle, experiment)
+        if not has_added_too_much(cycle, experiment)
         else min(cycle.latency.mean, (cycle.start - cycle.begin) / 1000)
         for cycle in warmed
         if cycle.latency.mean is not None

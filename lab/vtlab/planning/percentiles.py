@@ -6,9 +6,8 @@ from typing import Literal
 
 from vtlab.analysis.validity import failing
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE
 from vtlab.model.manifest import Percentile, TypicalPlan
-from vtlab.model.records import Block, Trial
+from vtlab.model.records import Block
 
 LoadName = Literal["full", "typical"]
 #: Answers beyond a percentile that tell it.
@@ -25,14 +24,9 @@ def highest(expected: float) -> Percentile | None:
 def of_loads(experiment: Experiment, block: Block, typical: TypicalPlan | None) -> dict[LoadName, Percentile | None]:
     """Returns the percentile of each load that the block shows: of the trials' load by the window with the fewest
     answers, without variants that failed; of typical load beside it by the answers that its windows expect."""
-    of_trials: LoadName = "typical" if experiment.load_.full == NONE else "full"
-    answers = [_answers(trial) for trial in failing.sound_trials(block, experiment)]
+    of_trials: LoadName = "full" if experiment.has_full_load else "typical"
+    answers = [trial.ok_answers for trial in failing.sound_trials(block, experiment)]
     shown: dict[LoadName, Percentile | None] = {of_trials: highest(min(answers))} if answers else {}
     if typical:
         shown["typical"] = highest(typical.rate * typical.window * typical.per_iteration)
     return shown
-
-
-def _answers(trial: Trial) -> int:
-    """Counts the OK answers of a window, those of a script's iterations one by one."""
-    return sum(trial.answers.histogram.counts) if trial.answers else trial.ok

@@ -14,7 +14,7 @@ from vtlab.model.load import ClosedLoad
 _Value = TypeVar("_Value")
 
 #: Seconds for the JVMs to start under a CPU limit and for k6 to come up: an estimate, for the progress only.
-START = 12.0
+START_SECONDS = 12.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[Plann
 
 
 def max_rejected(blocks: int) -> int:
-    """Returns the number of rejected blocks that ends a run of this length: noise of this size is no accident."""
+    """Returns how many blocks a run of this length may have rejected. One more ends it: noise of this size is no
+    accident."""
     return max(2, blocks // 2)
 
 

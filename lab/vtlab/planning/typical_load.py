@@ -163,8 +163,7 @@ def _answers_per_iteration(experiment: Experiment, block: Block) -> float:
     trials = [trial for trial in _trials_of_first_sound(experiment, block) if trial.answers and trial.ok]
     if not experiment.workload.k6 or not trials:
         return 1.0
-    answers = sum(sum(trial.answers.histogram.counts) for trial in trials if trial.answers)
-    return answers / sum(trial.ok for trial in trials) or 1.0
+    return sum(trial.ok_answers for trial in trials) / sum(trial.ok for trial in trials) or 1.0
 
 
 def _longest(responses: Iterable[float | None]) -> float | None:

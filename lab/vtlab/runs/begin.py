@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vtlab.errors import BadInput, Interrupted
-from vtlab.host import agent, operating_system
+from vtlab.errors import Interrupted
+from vtlab.host import agent
 from vtlab.measuring.progress import Progress
 from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.remarks import remarks
-from vtlab.runs.create import discarded, named, prepare_runs, refuse_unanswerable, store_runs
+from vtlab.runs.create import discarded, named, prepare_runs, refuse_before_start, store_runs
 from vtlab.runs.found_requests import with_found_requests
 from vtlab.runs.options import Options
 from vtlab.services.resolve import complete, resolve_service
@@ -26,7 +26,7 @@ def begin_runs(planned: Sequence[PlannedRun], options: Options, progress: Progre
     """
     if options.within is not None:
         progress.schedule.set_budget(options.within * len(planned))
-    _refuse_wrong(planned, options)
+    refuse_before_start(planned, options)
     planned = [_completed(run, options, progress) for run in planned]
     for remark in dict.fromkeys(remark for run in planned for remark in remarks(run.experiment)):
         progress.console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
@@ -41,28 +41,6 @@ def begin_runs(planned: Sequence[PlannedRun], options: Options, progress: Progre
     except Interrupted as error:
         raise discarded(folder, error) from None
     return folder
-
-
-def _refuse_wrong(planned: Sequence[PlannedRun], options: Options) -> None:
-    """Raises an error for what is wrong whatever the jars say: before vtlab looks into them, and starts anything."""
-    _refuse_several_searches(planned)
-    experiments = [run.experiment for run in planned]
-    if not options.finds_requests:
-        for experiment in experiments:
-            experiment.refuse_unmeasurable()
-    refuse_unanswerable(options, experiments)
-    if not options.cluster:
-        operating_system.refuse_other_than_linux()
-
-
-def _refuse_several_searches(planned: Sequence[PlannedRun]) -> None:
-    """Raises BadInput where a load is to be searched for one of several runs."""
-    searched = [run.name for run in planned if run.experiment.is_searched]
-    if searched and len(planned) > 1:
-        raise BadInput(
-            f"{' and '.join(searched)}: vtlab searches a load for one run of a call",
-            "measure them one after the other, or name the users: load: {full: {users: 200}}",
-        )
 
 
 def _completed(run: PlannedRun, options: Options, progress: Progress) -> PlannedRun:

@@ -52,11 +52,7 @@ class Prepared:
 
 def create_runs(planned: Sequence[planned_runs.PlannedRun], options: Options, label: str) -> Path:
     """Creates the folder of a call, named by ``label``, with one results directory per run; returns it."""
-    for run in planned:
-        run.experiment.refuse_unmeasurable()
-    refuse_unanswerable(options, [run.experiment for run in planned])
-    if not options.cluster:
-        operating_system.refuse_other_than_linux()
+    refuse_before_start(planned, options)
     prepared = prepare_runs(planned, options)
     started = datetime.now(UTC)
     folder = options.root / named(started, label)
@@ -91,9 +87,16 @@ def store_runs(
         store.create(run_folder, _manifest(run, run_prepared, call))
 
 
-def refuse_unanswerable(options: Options, experiments: Sequence[Experiment]) -> None:
-    """Raises BadInput for an assertion that no run of the experiments could answer: to be asked before measuring."""
+def refuse_before_start(planned: Sequence[planned_runs.PlannedRun], options: Options) -> None:
+    """Raises an error for what is wrong whatever the jars say: before vtlab looks into them, and starts anything."""
+    _refuse_several_searches(planned)
+    experiments = [run.experiment for run in planned]
+    if not options.finds_requests:
+        for experiment in experiments:
+            experiment.refuse_unmeasurable()
     asserts.refuse_unknown([asserts.parse(text) for text in options.asserts], experiments)
+    if not options.cluster:
+        operating_system.refuse_other_than_linux()
 
 
 def prepare(experiment: Experiment, options: Options) -> Prepared:
@@ -170,6 +173,16 @@ def _manifest(run: planned_runs.PlannedRun, prepared: Prepared, call: _Call) -> 
 def _rule(experiment: Experiment, options: Options) -> SequentialRule:
     """Returns the rule of a run whose number of blocks is not fixed."""
     return stopping_rule.sequential_rule(count_claims(experiment), options.precision, options.within)
+
+
+def _refuse_several_searches(planned: Sequence[planned_runs.PlannedRun]) -> None:
+    """Raises BadInput where a load is to be searched for one of several runs."""
+    searched = [run.name for run in planned if run.experiment.is_searched]
+    if searched and len(planned) > 1:
+        raise BadInput(
+            f"{' and '.join(searched)}: vtlab searches a load for one run of a call",
+            "measure them one after the other, or name the users: load: {full: {users: 200}}",
+        )
 
 
 def _refuse_other_services(experiment: Experiment) -> None:

@@ -25,7 +25,7 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
     except PrerequisiteMissing:
         return None
     seconds = k6.block_seconds(tool.path, shipped.ROOT / "k6" / "block.ts", plan_file, experiment.variants)
-    return None if seconds is None else planned_runs.START + seconds
+    return None if seconds is None else planned_runs.START_SECONDS + seconds
 
 
 def remaining_block_seconds(folder: Path, run: Run) -> list[float | None]:

@@ -36,6 +36,9 @@ from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import LocalOptions, local_target
 from vtlab.targets.protocol import Target
 
+#: Seconds before the attempt after a rejection, for each rejected so far, and at most.
+_PAUSE_PER_REJECTION, _LONGEST_PAUSE = 2.0, 10.0
+
 
 def measure_and_report(folder: Path, root: Path, progress: Progress) -> list[Analysis]:
     """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
@@ -104,7 +107,7 @@ def measure_run(
     _Measurement(folder, run, target, progress, wait).measure()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetSite:
     """Arguments with which the target of a run is opened."""
 
@@ -151,13 +154,13 @@ def _measure_runs(runs: Mapping[Path, Run], root: Path, progress: Progress) -> I
 def _site(folder: Path, root: Path, manifest: Manifest) -> TargetSite:
     cluster_ref = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
     return TargetSite(
-        folder,
-        root,
-        manifest.run_id,
-        cluster_ref,
-        manifest.cpu_limited,
-        manifest.prometheus_port,
-        manifest.experiment.java_home,
+        folder=folder,
+        root=root,
+        run_id=manifest.run_id,
+        cluster_ref=cluster_ref,
+        cpu_limited=manifest.cpu_limited,
+        prometheus_port=manifest.prometheus_port,
+        java_home=manifest.experiment.java_home,
     )
 
 
@@ -197,7 +200,7 @@ class _Measurement:
                 if samples:
                     store.append_series(self._folder, block, samples)
             self.run = replace(self.run, blocks=[*self.run.blocks, block])
-            is_accepted = self._accepts(block)
+            is_accepted = self._file_block(block)
             if attempt.interrupted:
                 raise attempt.interrupted
             self._lengthen_or_refuse(block)
@@ -207,7 +210,7 @@ class _Measurement:
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and too"
                 " little time is left for another (--max-time)",
                 f"see the reasons in the report (vtlab report {self._folder}); allow more time, such as --max-time 20m"
-                + self._warmer,
+                + self._advice_if_cold,
             )
 
     def _keep_plan(self, block: Block, typical: TypicalPlan | None) -> None:
@@ -232,6 +235,7 @@ class _Measurement:
             store.write_atomic(self._folder / store.SEARCH, lines)
             store.replace_manifest(self._folder, changed)
         self.run = replace(self.run, manifest=changed, experiment=experiment)
+        self._say("throughput over users, as the search saw it:")
         for line in curve_sentences.lines(curve, experiment.variants):
             self._progress.console.print(line, highlight=False, soft_wrap=True)
         return experiment
@@ -246,11 +250,11 @@ class _Measurement:
         with_single = {phase.variant for block in self._accepted for phase in block.single}
         with_light = {phase.variant for block in self._accepted for phase in block.light}
         plan = AttemptPlan(
-            experiment,
-            manifest.seed,
-            number,
-            tries,
-            trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
+            experiment=experiment,
+            seed=manifest.seed,
+            block=number,
+            attempt=tries,
+            order=trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
             with_single_user=not with_single.issuperset(experiment.variants),
             unmeasured_variants=[variant for variant in experiment.variants if variant not in with_light],
             diagnosis=manifest.diagnosis,
@@ -265,13 +269,13 @@ class _Measurement:
         block.seconds = round(time.monotonic() - began, 3)
         return attempt, block, samples
 
-    def _accepts(self, block: Block) -> bool:
+    def _file_block(self, block: Block) -> bool:
         """Files a block as accepted or rejected and shows it; returns whether it is accepted."""
         reasons = checks.reasons(block, self.run.experiment)
         if reasons:
             self._rejected.append((block, reasons))
             # The disturbance may last a moment: each rejection waits longer than the one before.
-            self._wait(min(2.0 * len(self._rejected), 10.0))
+            self._wait(min(_PAUSE_PER_REJECTION * len(self._rejected), _LONGEST_PAUSE))
         else:
             self._accepted.append(block)
         failures = [] if reasons else failing.failures(block, self.run.experiment)
@@ -326,11 +330,11 @@ class _Measurement:
                 f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
                 f"{self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
                 f"see the reasons in the report (vtlab report {self._folder})"
-                + (self._warmer or "; is something else running there?"),
+                + (self._advice_if_cold or "; is something else running there?"),
             )
 
     @property
-    def _warmer(self) -> str:
+    def _advice_if_cold(self) -> str:
         """Says what helps where a variant still warmed up in each rejected block; else empty."""
         is_cold = all(warm_up_checks.is_cold(reasons) for _, reasons in self._rejected)
         return "; or raise windows.max_cycles in a file (vtlab init)" if is_cold else ""

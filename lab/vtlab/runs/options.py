@@ -34,7 +34,7 @@ class Options:
     prometheus_port: int | None = None
     #: Which variants get thread dumps.
     diagnosis: DiagnosisMode = "unexplained"
-    #: Rejected blocks after which a run is given up; None: ``planned_runs.max_rejected``.
+    #: Rejected blocks that a run may have; one more ends it. None: ``planned_runs.max_rejected``.
     max_rejected: int | None = None
     #: The wanted half-width of the ratio's interval, of runs with looks.
     precision: float = stopping_rule.PRECISION

@@ -30,7 +30,7 @@ READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
 #: Seconds for which a service may listen on another port only: its own may come later.
 ELSEWHERE_WITHIN = 20.0
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
-_OUT_OF_HEAP = 3
+OUT_OF_HEAP = 3
 
 
 def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float | None = None) -> list[str]:
@@ -84,7 +84,7 @@ def listen_environment(port: int, management: int) -> dict[str, str]:
     return environment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Launch:
     """The common part of a block's variants."""
 
@@ -308,7 +308,7 @@ class VariantProcess:
         limits = self.launch.experiment.limits
         if self.oom_kills() > 0:
             return f"the kernel killed it at its memory limit of {limits.memory}"
-        if self.launch.service.jar and process.returncode() == _OUT_OF_HEAP:
+        if self.launch.service.jar and process.returncode() == OUT_OF_HEAP:
             return f"out of heap memory ({limits.heap})" if limits.heap else "out of heap memory"
         return None
 

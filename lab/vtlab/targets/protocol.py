@@ -34,7 +34,7 @@ class StartedBlock(Protocol):
 
     @property
     def loads_at_once(self) -> bool:
-        """True where one k6 for each variant can run at the same time."""
+        """Tells whether one k6 for each variant can run at the same time."""
 
     @property
     def call_seconds(self) -> float:
@@ -42,7 +42,7 @@ class StartedBlock(Protocol):
 
     @property
     def takes_dumps(self) -> bool:
-        """True where it can take thread dumps."""
+        """Tells whether it can take thread dumps."""
 
     def drop(self, variant: str) -> None:
         """Removes a variant from those that get load in the block; it ends where it can be ended."""

@@ -40,7 +40,7 @@ class Figures:
     gc: str
     #: Bytes that the JVM's heap may have.
     heap: float | None = None
-    #: As of ``Instance``.
+    #: The same as of ``Instance``.
     class_archives: dict[str, bool] | None = None
 
 

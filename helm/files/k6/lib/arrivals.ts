@@ -5,7 +5,7 @@ import { exponential, type Random } from './random.ts';
 export type Due = (i: number) => number;
 
 /**
- * * Draws the times of arrivals, on average one in each unit of time, until one comes at `until` or later. Gaps are
+ * Draws the times of arrivals, on average one in each unit of time, until one comes at `until` or later. Gaps are
  * exponential, so the numbers of arrivals in two spans of time are independent: as of many users who know nothing of
  * each other.
  */

@@ -9,7 +9,7 @@ from typing import Literal
 
 from vtlab.analysis.laws.phases import cpu_per_ok
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE, ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.manifest import Manifest, Percentile
 from vtlab.model.outcome import Better, Key, LoadName
 from vtlab.model.records import Block, Trial, typical_trials
@@ -50,7 +50,7 @@ def criteria_of(experiment: Experiment, manifest: Manifest) -> list[Criterion]:
 
 def loads_of(experiment: Experiment) -> list[LoadName]:
     """Lists the loads of an experiment, in the order in which a block has them."""
-    if experiment.load_.full == NONE:
+    if not experiment.has_full_load:
         return ["typical"]
     return ["full"] if experiment.typical_beside is None else ["full", "typical"]
 

@@ -51,7 +51,7 @@ class _Share:
         return is_apart and other.pooled - self.pooled >= LEAST
 
 
-#: Of the first variant, and of the other.
+#: Shares of the first variant, and of the other.
 _Shares = tuple[_Share, _Share]
 #: As in ``Forms``. Rows of forms by variant and window.
 _Row = tuple[int, int, str, int]

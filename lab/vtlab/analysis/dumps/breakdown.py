@@ -16,9 +16,9 @@ import math
 from vtlab.model.records import Diagnosis
 from vtlab.model.verdict import Breakdown, TimePart
 
-#: Of the requests in flight, the share from which on the dumps contradict the latency.
+#: Share of the requests in flight from which on the dumps contradict the latency.
 CONTRADICTED = 1.1
-#: Of the blocks' throughput, the share below which the trial's seconds are not the blocks'.
+#: Share of the blocks' throughput below which the trial's seconds are not the blocks'.
 SLOWED = 0.9
 #: Threads without a request, as a share of the server's pool, at most, where it has none to spare: a thread is free for
 #: a moment between two requests.

@@ -147,7 +147,7 @@ class Cause:
     activity: Activity
     #: The place where most of them do it; None where no single place has as many as it takes.
     place: str | None
-    #: Of the holders, the share that does it; at most 1.
+    #: Share of the holders that does it; at most 1.
     share: float
 
 

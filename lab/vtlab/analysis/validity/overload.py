@@ -36,17 +36,17 @@ ADDED_BY_CHANCE = 3.0
 BLOCKS_THAT_LAG, BLOCKS_BESIDE_ANOTHER = 4, 3
 
 
-def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[float]:
+def growths_of_overloaded(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[float]:
     """Computes the growth of each trial of a variant that is overloaded; none for a variant that keeps up, or of which
     nothing says that it does not."""
     measured = measured_variant(blocks, experiment, variant)
-    found = growths(measured.trials, experiment)
+    found = growths_over_trials(measured.trials, experiment)
     return found if found and _is_no_chance(blocks, measured) else []
 
 
 def is_growing(measured: Measured) -> bool:
     """Tells whether a variant falls behind the arrivals of its trials: an overload, or a queue that is not steady."""
-    return bool(growths(measured.trials, measured.experiment))
+    return bool(growths_over_trials(measured.trials, measured.experiment))
 
 
 def blocks_at_typical_load(blocks: Sequence[Block], experiment: Experiment, variant: str) -> int:
@@ -84,7 +84,7 @@ def _is_too_much(blocks: Sequence[Block], measured: Measured) -> bool:
 
 def _others_keep_up(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
     others = {t.variant for block in blocks for t in typical_trials(block, experiment)} - {variant}
-    return any(not growths(_at_rate(blocks, experiment, other), experiment) for other in others)
+    return any(not growths_over_trials(_at_rate(blocks, experiment, other), experiment) for other in others)
 
 
 def _lags(trial: Trial) -> list[bool]:
@@ -95,7 +95,7 @@ def _lags(trial: Trial) -> list[bool]:
     return [completed < arrived for arrived, completed in zip(halves.arrived, halves.completed, strict=True)]
 
 
-def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
+def growths_over_trials(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
     """Computes the growth of each of a variant's trials in which it fell behind; none where chance explains them.
 
     A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
@@ -115,7 +115,7 @@ def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
     return [g for g in grown if g is not None]
 
 
-def growth(trial: Trial, experiment: Experiment) -> float | None:
+def growth_of_trial(trial: Trial, experiment: Experiment) -> float | None:
     """Computes the requests per second by which a variant falls behind an open load: those in flight that its window
     added, or, where arrivals were dropped, those that were due and not completed. None where it keeps up, and where the
     generator did not.
@@ -127,7 +127,7 @@ def growth(trial: Trial, experiment: Experiment) -> float | None:
     return None if limits is None else _growth(trial, experiment, sum(limits))
 
 
-def fell_behind(trial: Trial, experiment: Experiment) -> bool:
+def has_added_too_much(trial: Trial, experiment: Experiment) -> bool:
     """Tells whether an open trial added more than its limit, or dropped arrivals, whatever the reason."""
     limits = _most_added(trial, experiment)
     return limits is not None and (_added(trial) > sum(limits) or dropped_share(trial) > MOST_DROPPED)
@@ -170,7 +170,7 @@ def _added(trial: Trial) -> int:
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
     """Tells whether the variant, not the generator, failed to keep up with open load in this trial."""
-    return growth(trial, experiment) is not None
+    return growth_of_trial(trial, experiment) is not None
 
 
 def dropped_share(trial: Trial) -> float:

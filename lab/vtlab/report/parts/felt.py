@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from vtlab.analysis.latency_over_windows import latency_figures
 from vtlab.analysis.validity import failing
 from vtlab.model.histogram import merged
-from vtlab.model.load import NONE
 from vtlab.model.records import Histogram, Kind, Latency, Probe, Trial, typical_trials
 from vtlab.model.run import Analysis
 from vtlab.report.charts import probes
@@ -45,12 +44,12 @@ class Load:
     def _merged(self, name: str) -> Histogram:
         trials = self.windows[name] if name in self.with_latency else []
         # A latency that was not steady has no count.
-        return merged([t.answers.histogram for t in trials if t.answers and _of_answers(t).latency.count])
+        return merged([t.answers.histogram for t in trials if t.answers and t.user_latency.count])
 
     def latencies(self) -> list[list[Latency]]:
         """Lists the latencies of the windows of each variant."""
         return [
-            [_of_answers(trial).latency for trial in trials if name in self.with_latency]
+            [trial.user_latency for trial in trials if name in self.with_latency]
             for name, trials in self.windows.items()
         ]
 
@@ -66,12 +65,12 @@ def loads(analysis: Analysis) -> list[Load]:
     experiment, names = analysis.run.experiment, variant_names(analysis)
     results = analysis.verdict.variants
     with_latency = [name for name in names if name in results and results[name].has_latency]
-    has_full_load = experiment.load_.full != NONE
     rate = next((t.rate for trials in typical.values() for t in trials if t.rate), None)
     found = [
-        Load("typical load", figures.rate(rate), typical, names if has_full_load else with_latency),
-        *([Load("full load", phrases.load_words(experiment), full, with_latency)] if has_full_load else []),
+        Load("typical load", figures.rate(rate), typical, names if experiment.has_full_load else with_latency),
     ]
+    if experiment.has_full_load:
+        found.append(Load("full load", phrases.load_words(experiment), full, with_latency))
     told = [t for load in found for trials in load.windows.values() for t in trials]
     is_told = any(t.answers or t.probe or t.phase == "typical" for t in told)
     return [load for load in found if is_told and any(load.windows.values())]
@@ -89,8 +88,7 @@ def _windows(analysis: Analysis, *, is_typical: bool) -> dict[str, list[Trial]]:
 
 def _of_answers(trial: Trial) -> Trial:
     """Returns the trial with the latency of its answers: of a script that of its HTTP answers."""
-    own = trial.answers.latency if trial.answers else None
-    return trial.model_copy(update={"latency": own}) if own else trial
+    return trial.model_copy(update={"latency": trial.user_latency})
 
 
 def _count(trial: Trial) -> int:

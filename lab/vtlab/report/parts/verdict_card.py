@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vtlab.catalogue import palette
-from vtlab.model.load import NONE
 from vtlab.model.outcome import Advice
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
@@ -62,7 +61,7 @@ class Card:
 
     experiment: str
     limits: str
-    #: Of the variants.
+    #: Names of the variants.
     names: list[str]
     tone: str
     #: The lines VERDICT, WHY, NEXT and SLO.
@@ -121,7 +120,7 @@ def _variant(analysis: Analysis, name: str) -> VariantCard:
     result = analysis.verdict.variants[name]
     if not result.throughput and result.failed_blocks:
         figure, unit = "fails", in_blocks(result.failed_blocks, analysis.verdict.n)
-    elif analysis.run.experiment.load_.full != NONE:
+    elif analysis.run.experiment.has_full_load:
         figure, unit = figures.rate(result.throughput), "throughput"
     elif result.growth is not None or result.overloaded_blocks:
         figure, unit = "overloaded", f"{figures.rate(result.throughput)} answered"

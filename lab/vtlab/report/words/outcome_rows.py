@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis.criteria.criterion import criteria_of
+from vtlab.analysis.criteria.criterion import criteria_of, typical_rate
 from vtlab.catalogue.resources import REACHED
 from vtlab.model.experiment import Experiment
-from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.manifest import Manifest
 from vtlab.model.outcome import CriterionName, Key, LoadName, Outcome
 from vtlab.model.records import ServerFigure
@@ -137,7 +136,7 @@ def errors_row(analysis: Analysis) -> ErrorsRow | None:
     ]
     return ErrorsRow(
         "errors",
-        load_words("typical" if experiment.load_.full == NONE else "full", experiment, analysis.run.manifest),
+        load_words("full" if experiment.has_full_load else "typical", experiment, analysis.run.manifest),
         base_value,
         value,
         note="; ".join(filter(None, notes)),
@@ -216,9 +215,8 @@ def load_words(load: LoadName | None, experiment: Experiment, manifest: Manifest
         return phrases.load_words(experiment)
     if load is None:
         return ""
-    if manifest.typical:
-        return figures.rate(manifest.typical.rate)
-    return "" if isinstance(experiment.load, ClosedLoad) else figures.rate(experiment.load.rate)
+    rate = typical_rate(experiment, manifest)
+    return "" if rate is None else figures.rate(rate)
 
 
 def criterion_name(outcome: Outcome) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vtlab.model.run import Analysis
 from vtlab.report.words.effects import PROPERTY, Pair
 
-#: Of ``application.yaml``.
+#: Lines of ``application.yaml``.
 YAML = "spring:\n  threads:\n    virtual:\n      enabled: true"
 SOURCE = (
     "https://docs.spring.io/spring-boot/reference/features/spring-application.html"

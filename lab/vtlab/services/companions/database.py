@@ -102,7 +102,7 @@ class Database(ABC):
 
     @property
     def access(self) -> Access:
-        """How to reach it; RuntimeError before ``start``."""
+        """Returns how to reach it; RuntimeError before ``start``."""
         return Access(f"{self.scheme}{self.address(NAME)}", NAME, self._password)
 
     def address(self, name: str) -> str:

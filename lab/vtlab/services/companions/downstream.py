@@ -64,7 +64,7 @@ class Downstream:
 
     @property
     def url(self) -> str:
-        """Where it answers; RuntimeError before ``start``."""
+        """Returns its address; RuntimeError before ``start``."""
         if self._server is None:
             raise RuntimeError("start comes first")
         return f"http://{ports.HOST}:{self._server.port}"

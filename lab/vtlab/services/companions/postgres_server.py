@@ -27,7 +27,7 @@ _NOBODY = "nobody"
 #: The account that makes the rest. Nobody can log in as it.
 _SUPERUSER = "postgres"
 _ROUNDS = 4096
-#: Of a new server. What decides who may log in is written afterwards.
+#: Options of a new server. What decides who may log in is written afterwards.
 _INITDB = [f"--username={_SUPERUSER}", "--auth=reject", "--encoding=UTF8", "--no-locale", "--no-sync"]
 #: Small, and with nothing that the lab does not use: it shares the machine with what is measured.
 _SETTINGS = [

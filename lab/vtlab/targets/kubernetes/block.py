@@ -82,17 +82,17 @@ class KubernetesBlock:
 
     @property
     def loads_at_once(self) -> bool:
-        """False: a node may have no room for two Jobs of k6."""
+        """Says no: a node may have no room for two Jobs of k6."""
         return False
 
     def raise_cpu(self) -> float | None:
-        """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
+        """Gives the pods more CPU in place; how many cores each, None where they keep their limit."""
         site, limit = self._site, self._experiment.limits.cpu
         self._raised = warm_up_cpu.raised(site.cluster, site.client, self._loaded, limit)
         return self._raised
 
     def restore_cpu(self) -> None:
-        """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
+        """Sets their limit again. BlockFault where the control groups do not have it soon."""
         site = self._site
         warm_up_cpu.allow(site.cluster, site.client, self._loaded, self._experiment.limits.cpu)
         self._raised = None
@@ -121,7 +121,7 @@ class KubernetesBlock:
 
     @property
     def takes_dumps(self) -> bool:
-        """False: vtlab may not run commands in a pod."""
+        """Says no: vtlab may not run commands in a pod."""
         return False
 
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:

@@ -12,16 +12,15 @@ from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.host.machine import Delays, Sample, Usage
-from vtlab.model import validation
+from vtlab.model import normalised, validation
 from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.targets.kubernetes.api.labels import K6_CONTAINER, owner_reference
-from vtlab.targets.kubernetes.api.run_objects import PLAN
 from vtlab.targets.kubernetes.api.types import Json
 
 _Document = TypeVar("_Document", K6Document, Preflight)
 
 #: Where the normalised experiment lies in the pod.
-EXPERIMENT = f"/experiment/{PLAN}"
+EXPERIMENT = f"/experiment/{normalised.PLAN}"
 #: Writes every half second what the kernel says of the node and of k6, for the validity checks: throttled periods of
 #: the pod's control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
 #: number, nanoseconds on a core and waiting for one, and time slices. Only builtins of a POSIX shell, and sleep.

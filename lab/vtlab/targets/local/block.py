@@ -81,12 +81,12 @@ class LocalBlock:
 
     @property
     def loads_at_once(self) -> bool:
-        """True where vtlab may use the whole machine: idle cores that it may not use tell nothing."""
+        """Tells whether vtlab may use the whole machine: idle cores that it may not use tell nothing."""
         return warm_up_cpu.available() >= (os.cpu_count() or 1)
 
     @property
     def takes_dumps(self) -> bool:
-        """True: it asks each JVM."""
+        """Says yes: it asks each JVM."""
         return True
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:

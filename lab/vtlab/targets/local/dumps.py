@@ -109,7 +109,7 @@ class Dumps:
 
     @property
     def running(self) -> bool:
-        """True while more dumps are to come."""
+        """Tells whether more dumps are to come."""
         return self._thread.is_alive()
 
     def _run(self) -> None:

@@ -97,17 +97,17 @@ class LocalTarget:
         """Starts what the variants need, and tells how they are started."""
         service, companions_ = resolve_service(experiment), self.site.companions
         return Launch(
-            service,
-            experiment,
-            {name: java_of(experiment, name, self.java) for name in experiment.variants} if service.jar else {},
-            self.site.ledger,
-            self.site.folder / "logs",
-            label,
-            self.cpu_limited,
-            self._ports,
-            companions_.start(experiment.needs, service),
-            companions_.databases(experiment.needs, service, experiment.variants),
-            agent.find() if service.agent else None,
+            service=service,
+            experiment=experiment,
+            javas={name: java_of(experiment, name, self.java) for name in experiment.variants} if service.jar else {},
+            ledger=self.site.ledger,
+            logs=self.site.folder / "logs",
+            label=label,
+            cpu_limited=self.cpu_limited,
+            ports=self._ports,
+            companions=companions_.start(experiment.needs, service),
+            databases=companions_.databases(experiment.needs, service, experiment.variants),
+            agent=agent.find() if service.agent else None,
         )
 
     def _await_scraped(self, path: str) -> list[Failure]:

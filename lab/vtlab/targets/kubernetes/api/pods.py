@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vtlab.model.variant import flags_in
+from vtlab.services.process import OUT_OF_HEAP
 from vtlab.targets.kubernetes.api.types import Json
 
 #: The init container that brings vtlab's agent, and the volume from which the service has it.
 AGENT = "vtlab-agent"
 #: Reasons for which a container waits, and which do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
-#: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
-_OUT_OF_HEAP = 3
 #: Reasons for the end of a container that its node did not see.
 _NOT_SEEN = ("Unknown", "ContainerStatusUnknown")
 #: What a kubelet says of an object that the API server was late with.
@@ -152,7 +151,7 @@ def trouble(pod: Json) -> Trouble | None:
         if int(container.get("restartCount", 0)) > 0:
             end = next(_ends(container), {})
             code = end.get("exitCode", "unknown")
-            ended = "out of heap memory" if code == _OUT_OF_HEAP else f"it ended with exit code {code}"
+            ended = "out of heap memory" if code == OUT_OF_HEAP else f"it ended with exit code {code}"
             # After a restart of the node nobody knows how a container ended.
             is_known = bool(end) and end.get("reason") not in _NOT_SEEN
             return Trouble(f"was restarted after exit code {code}", failure=ended if is_known else "")

@@ -13,7 +13,7 @@ from vtlab.targets.kubernetes.api.types import Json
 PROMETHEUS_PORT = 9090
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Copying:
     """Settings of copies of a service that the objects of its namespace do not contain."""
 

@@ -13,9 +13,6 @@ from vtlab.targets.kubernetes.api import labels
 from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.types import Json
 
-#: Key of the ConfigMap that holds the normalised experiment.
-PLAN = "plan.json"
-
 
 class RunObjects:
     """The objects of one run: a ConfigMap with the experiment, another with the load that a search chose for it, and
@@ -42,7 +39,7 @@ class RunObjects:
             metadata["ownerReferences"] = [labels.owner_reference(owner)]
         # Set before the call: an interruption in it must not leave a ConfigMap behind.
         self._config_map = True
-        data = {PLAN: normalised.as_json(experiment), **files}
+        data = {normalised.PLAN: normalised.as_json(experiment), **files}
         self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
     def replace_experiment(self, experiment: Experiment) -> None:
@@ -54,7 +51,7 @@ class RunObjects:
             "labels": labels.for_release(self._cluster.release),
             "ownerReferences": [labels.owner_reference(self.config_map())],
         }
-        data = {PLAN: normalised.as_json(experiment)}
+        data = {normalised.PLAN: normalised.as_json(experiment)}
         self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
     def config_map(self) -> Json:

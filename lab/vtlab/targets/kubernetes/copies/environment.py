@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vtlab.errors import BadInput
 from vtlab.host import agent
+from vtlab.host.agent import OPTIONS
 from vtlab.model.experiment import Experiment
 from vtlab.services import from_jar, processors
 from vtlab.services.environment import variant_environment
@@ -16,7 +17,6 @@ from vtlab.targets.kubernetes.copies.original import Original
 
 #: The agent's jar in the image that contains it (``Dockerfile``), and its folder in a copy.
 AGENT_IN_IMAGE, AGENT_FOLDER = "/app/vtlab-agent.jar", "/vtlab"
-_OPTIONS = "JAVA_TOOL_OPTIONS"
 
 
 def variables(original: Original, experiment: Experiment, variant: str) -> dict[str, str]:
@@ -31,7 +31,7 @@ def variables(original: Original, experiment: Experiment, variant: str) -> dict[
         "SERVER_PORT": str(original.port),
         **({"MANAGEMENT_SERVER_PORT": str(management)} if management else {}),
         **agent.environment(original.agent_port, None, {**_named_variables(original.container), **configured}),
-        _OPTIONS: " ".join([*jvm_flags(original, experiment), *variant_flags, agent_flag]),
+        OPTIONS: " ".join([*jvm_flags(original, experiment), *variant_flags, agent_flag]),
     }
 
 
@@ -53,7 +53,7 @@ def shown_flags(flags: Sequence[str]) -> list[str]:
 
 def has_unseen_options(original: Original) -> bool:
     """Tells whether the original may have JVM flags that vtlab cannot see, and would replace."""
-    return bool(original.container.get("envFrom")) and not _variable(original.container, _OPTIONS)
+    return bool(original.container.get("envFrom")) and not _variable(original.container, OPTIONS)
 
 
 def _named_variables(container: Json) -> dict[str, str]:
@@ -64,14 +64,14 @@ def _named_variables(container: Json) -> dict[str, str]:
 def _present_options(original: Original, experiment: Experiment) -> str:
     """Returns JAVA_TOOL_OPTIONS of the experiment, else of the original. BadInput where its value is elsewhere."""
     settings = {**original.service.settings, **experiment.settings}
-    if _OPTIONS in settings:
-        return settings[_OPTIONS]
-    variable = _variable(original.container, _OPTIONS)
+    if OPTIONS in settings:
+        return settings[OPTIONS]
+    variable = _variable(original.container, OPTIONS)
     if "valueFrom" in variable:
         raise BadInput(
-            f"container {original.container['name']} takes {_OPTIONS} from elsewhere (valueFrom), where vtlab cannot"
+            f"container {original.container['name']} takes {OPTIONS} from elsewhere (valueFrom), where vtlab cannot"
             " add its agent",
-            f"set {_OPTIONS} in settings of the experiment",
+            f"set {OPTIONS} in settings of the experiment",
         )
     return str(variable.get("value") or "")
 

@@ -7,7 +7,7 @@ import yaml
 from vtlab import shipped
 from vtlab.targets.kubernetes.api.types import Json
 
-#: Of the run's own Prometheus, of the version that local runs have.
+#: Image of the run's own Prometheus, of the version that local runs have.
 PROMETHEUS = "quay.io/prometheus/prometheus:v3.15.0"
 
 

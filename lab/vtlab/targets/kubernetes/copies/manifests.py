@@ -17,7 +17,7 @@ from vtlab.targets.kubernetes.copies.original import Original, containers
 
 _VOLUME = pods.AGENT
 #: Names of the ports of a copy's Service.
-HTTP, AGENT, PROBE = "http", "vtlab-agent", "probe"
+HTTP, AGENT, PROBE = "http", pods.AGENT, "probe"
 #: Cores that a copy requests, at most: the limit is what is compared.
 _RESERVED = 0.1
 #: Seconds that a copy may take to end: all its requests are answered by then, and the next block waits for it.

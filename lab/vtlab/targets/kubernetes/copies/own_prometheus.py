@@ -32,7 +32,7 @@ class PrometheusParts:
     """Parts of a run's own Prometheus."""
 
     ref: ReleaseRef
-    #: Of its Service and its Deployment: name, labels, owner.
+    #: Metadata of its Service and its Deployment: name, labels, owner.
     metadata: Json
     #: Name of the run's ConfigMap, with ``files``.
     config_map: str

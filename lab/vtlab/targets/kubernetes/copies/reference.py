@@ -24,7 +24,7 @@ def with_unique_name(ref: ReleaseRef) -> ReleaseRef:
 def default_copying() -> Copying:
     """Returns the chart's images, and a Prometheus of the run's own."""
     agent_image, k6_image = images.of_chart()
-    return Copying("", agent_image, k6_image, prometheus_image=images.PROMETHEUS)
+    return Copying(agent_image=agent_image, k6_image=k6_image, prometheus_image=images.PROMETHEUS)
 
 
 def for_service(cluster_ref: ReleaseRef, copying: Copying, service: Service) -> ReleaseRef:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host.agent import OPTIONS
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
@@ -14,8 +15,6 @@ from vtlab.targets.kubernetes import job
 from vtlab.targets.kubernetes.api import pods
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.api.types import Json
-
-FLAGS = "JAVA_TOOL_OPTIONS"
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def app(deployment: Json) -> Json:
 
 def jvm_flags(deployment: Json) -> list[str]:
     """Returns the flags of the service's JVM."""
-    return job.environment_of(app(deployment)).get(FLAGS, "").split()
+    return job.environment_of(app(deployment)).get(OPTIONS, "").split()
 
 
 def companion_environment(service: Service) -> set[str]:
@@ -109,7 +108,7 @@ def _environment_mismatches(experiment: Experiment, name: str, deployment: Json)
 def _unknown_variables(service: Service, experiment: Experiment, name: str, deployment: Json) -> dict[str, _Mismatch]:
     """Returns the variables that the experiment does not set, by name."""
     environment = job.environment_of(app(deployment))
-    known_names = {FLAGS, *companion_environment(service), *experiment.settings, *experiment.environment_of(name)}
+    known_names = {OPTIONS, *companion_environment(service), *experiment.settings, *experiment.environment_of(name)}
     return {
         key: _Mismatch(f"it sets {key}={environment[key]}, which the experiment does not", f"settings.{key}=null")
         for key in sorted(environment.keys() - known_names)
@@ -145,9 +144,9 @@ def _common_parts(experiment: Experiment, deployments: Mapping[str, Json]) -> di
     parts: dict[str, Json] = {}
     for name, deployment in deployments.items():
         environment = {key: value for key, value in job.environment_of(app(deployment)).items() if key not in defining}
-        if FLAGS in environment:
+        if OPTIONS in environment:
             variant_flags = experiment.properties_of(name).jvm_flags
-            environment[FLAGS] = " ".join(flag for flag in environment[FLAGS].split() if flag not in variant_flags)
+            environment[OPTIONS] = " ".join(flag for flag in environment[OPTIONS].split() if flag not in variant_flags)
         # Another JDK is another image.
         image = {"image": app(deployment).get("image")} if same_java else {}
         parts[name] = {**image, **environment}
