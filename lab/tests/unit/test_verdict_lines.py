@@ -74,6 +74,30 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
         "Both are limited by the CPU (1 core)",
         f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
     ),
+    "a service that computes, with a tail at full load that is undecided": (
+        concluded(outcome("tail.full", 1.1, blocks_needed=9, **WIDE), base=COMPUTING),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and in capacity at 20 users. Undecided: p95 at"
+        " 20 users",
+        "Both are limited by the CPU (1 core)",
+        f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
+    ),
+    "the same without capacity": (
+        concluded(
+            outcome("capacity").model_copy(update={"judgement": None, "reason": "it was not measured"}),
+            outcome("tail.full", 1.1, **WIDE),
+            base=COMPUTING,
+        ),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s. Undecided: p95 at 20 users",
+        "Both are limited by the CPU (1 core)",
+        f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
+    ),
+    "the load limits both, and a tail at full load is undecided": (
+        concluded(outcome("tail.full", 1.1, blocks_needed=9, **WIDE), base=limited(LOAD, LOAD)),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and in capacity at 20 users. Undecided: p95 at"
+        " 20 users",
+        "The load limits both, but at least one is close to another limit",
+        f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
+    ),
     "one that waits for its threads": (
         concluded(outcome("capacity", 4.98, is_lower_bound=True), outcome("tail.full", 0.2), base=WAITING),
         "Turn on spring.threads.virtual.enabled: virtual serves 4.98 times as much at 20 users (4.48–5.48); the 20"
@@ -188,6 +212,9 @@ def test_without_typical_load_it_is_about_capacity() -> None:
     assert (
         verdict_lines(concluded(*typical)).verdict == "spring.threads.virtual.enabled makes no difference at 20 users"
     )
+    assert verdict_lines(concluded(*typical, outcome("median.full", **WIDE))).verdict == (
+        "spring.threads.virtual.enabled makes no difference in capacity at 20 users. Undecided: the median at 20 users"
+    )
 
 
 def of_others(*made: Outcome) -> Analysis:
@@ -210,6 +237,10 @@ def test_of_other_variants_the_better_one_is_preferred() -> None:
         "Prefer virtual-a: p95 at 29.3/s is 1.50 times as long (1.35–1.65) with virtual-b"
     )
     assert verdict_lines(of_others()).verdict == "virtual-a and virtual-b do not differ at 29.3/s and 20 users"
+    assert verdict_lines(of_others(outcome("median.full", **WIDE), outcome("tail.full", **WIDE))).verdict == (
+        "virtual-a and virtual-b do not differ at 29.3/s and in capacity at 20 users. Undecided: the median and p95 at"
+        " 20 users"
+    )
     mixed = verdict_lines(of_others(outcome("median", 2.0), outcome("tail", 0.5))).verdict
     assert mixed.startswith("virtual-b in place of virtual-a is a trade-off: p95 at 29.3/s is 50 % shorter")
     assert turning_it_on(more) is None

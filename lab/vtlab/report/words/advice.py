@@ -82,12 +82,17 @@ def _at_full_load(pair: Pair) -> str:
 
 
 def _same(pair: Pair) -> str:
+    """Says at which loads nothing differs; of a full load with undecided latency, that capacity does not."""
     claims = [o for o in pair.analysis.verdict.outcomes if o.is_claim and o.judgement == "same"]
-    loads = dict.fromkeys(pair.load(o.key.load) for o in sorted(claims, key=lambda o: o.key.load != "typical"))
-    at = f" at {figures.listed(list(loads))}"
+    loads = {o.key.load: pair.load(o.key.load) for o in sorted(claims, key=lambda o: o.key.load != "typical")}
+    if pair.decision.undecided and "full" in loads:
+        full = f"in capacity at {loads.pop('full')}"
+        where = figures.listed([*(f"at {load}" for load in loads.values()), full])
+    else:
+        where = f"at {figures.listed(list(loads.values()))}"
     if pair.is_switch:
-        return f"{PROPERTY} makes no difference{at}"
-    return f"{pair.decision.over} and {pair.decision.of} do not differ{at}"
+        return f"{PROPERTY} makes no difference {where}"
+    return f"{pair.decision.over} and {pair.decision.of} do not differ {where}"
 
 
 def _fault(pair: Pair) -> str:

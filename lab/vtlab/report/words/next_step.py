@@ -131,11 +131,18 @@ def _switch(pair: Pair) -> str:
 
 
 def _other_limit(pair: Pair) -> str | None:
-    """Says what to change of that which limits the second variant."""
-    analysis, results = pair.analysis, pair.results
-    if all(result.keeps_up for result in results):
-        return _more_load(pair)
-    result = results[1]
+    """Says what to change of that which limits the second variant, or what tells more about the pair."""
+    keep_up = all(result.keeps_up for result in pair.results)
+    if not keep_up and (cure := _cure(pair)):
+        return cure
+    if pair.decision.rule == 4 and _needed_blocks(pair):
+        return _more_blocks(pair)
+    return _more_load(pair) if keep_up else None
+
+
+def _cure(pair: Pair) -> str | None:
+    """Says what to change of that which limits the second variant; None where it is the load, or unknown."""
+    result = pair.results[1]
     limit = result.bottleneck
     if limit.inside is not None and bottlenecks.is_slow(limit.inside):
         held = bottleneck_words(limit.inside.pool).removeprefix("its ")
@@ -147,10 +154,10 @@ def _other_limit(pair: Pair) -> str | None:
         name = bottleneck_words(limit.resource)
         return f"Shorten what requests wait for: {name}" if limit.resource not in RESOURCES else f"Enlarge {name}"
     text, option = _STEPS[limit.resource]
-    if limit.resource == "cpu" and bottlenecks.long_pauses(analysis, pair.decision.of):
+    if limit.resource == "cpu" and bottlenecks.long_pauses(pair.analysis, pair.decision.of):
         text = _WITH_LONG_PAUSES
     options = _doubled(pair, option, result) if option else {}
-    return _step(text, calls.again(analysis, options) if options else None)
+    return _step(text, calls.again(pair.analysis, options) if options else None)
 
 
 #: By what limits a variant: what to do, and the option that tries it with twice as much.
