@@ -47,8 +47,8 @@ def probes(**fields: Any) -> ProbeResult:
     return ProbeResult.model_validate({**fine, **fields})
 
 
-def failing(reason: str) -> Analysis:
-    failures = [Failure(variant="virtual", reason=reason, moment=f"trial {n}") for n in (1, 2)]
+def failing(reason: str, *moments: str) -> Analysis:
+    failures = [Failure(variant="virtual", reason=reason, moment=m) for m in moments or ("trial 1", "trial 2")]
     return recorded.changed(BASE, virtual={"failed_blocks": 6, "failures": failures, "failed_interval": (0.54, 1.0)})
 
 
@@ -126,7 +126,7 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
             decision=decided(advice="leave it off", loser="virtual", fault="fails"),
             base=failing("out of heap memory (384m)"),
         ),
-        "Leave spring.threads.virtual.enabled off: virtual fails under this load: out of heap memory (384m) in 6 of 6"
+        "Leave spring.threads.virtual.enabled off: virtual fails at 20 users: out of heap memory (384m) in 6 of 6"
         " blocks (54–100 % of starts)",
         "virtual: out of heap memory (384m) (trial 1, trial 2)",
         "Read the log of virtual: the results directory has it in its folder logs",
@@ -244,6 +244,29 @@ def test_of_other_variants_the_better_one_is_preferred() -> None:
     mixed = verdict_lines(of_others(outcome("median", 2.0), outcome("tail", 0.5))).verdict
     assert mixed.startswith("virtual-b in place of virtual-a is a trade-off: p95 at 29.3/s is 50 % shorter")
     assert turning_it_on(more) is None
+
+
+@pytest.mark.parametrize(
+    ("moments", "where"),
+    [
+        (["trial 1", "the last warm-up cycle"], "at 20 users"),
+        (["typical load", "typical load"], "at 29.3/s"),
+        (["trial 1", "typical load"], "at 29.3/s and 20 users"),
+        (["warm-up cycle 2", "warm-up cycle 3"], "at 20 users"),
+        (["warm-up cycle 1", "trial 2"], "under this load"),  # with fewer users
+        (["while it started", "while it started"], "under this load"),
+        (["light load", "before trial 1"], "under this load"),
+    ],
+)
+def test_a_failure_names_the_load_where_it_happened(moments: list[str], where: str) -> None:
+    """Seen: "fails under this load", of a run that has two."""
+    decision = decided(advice="leave it off", loser="virtual", fault="fails")
+    analysis = concluded(decision=decision, base=failing("out of heap memory", *moments))
+    run = analysis.run
+    windows = run.experiment.windows.model_copy(update={"warmup_cycles": 1})
+    run = replace(run, experiment=run.experiment.model_copy(update={"windows": windows}))
+    analysis = replace(analysis, run=run)
+    assert f": virtual fails {where}: out of heap memory in 6 of 6 blocks" in verdict_lines(analysis).verdict
 
 
 def test_answers_that_differ_are_told_with_the_advice() -> None:

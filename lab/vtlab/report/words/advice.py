@@ -8,7 +8,7 @@ from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
 from vtlab.report.words import block_counts, figures
 from vtlab.report.words.effects import PROPERTY, Pair, costs
-from vtlab.report.words.failures import failure
+from vtlab.report.words.failures import failing_loads, failure
 
 NO_DECISION = "No decision"
 
@@ -106,7 +106,9 @@ def _fault(pair: Pair) -> str:
         load, probe = max(result.probes.items(), key=lambda item: item[1].restarting_blocks)
         share = figures.share(probe.over_second / probe.sent)
         return f"a kubelet would restart {loser} at {pair.load(load)}: {share} of its probes took over 1 s"
-    return f"{loser} fails under this load: {failure(verdict, loser)}"
+    loads = [pair.load(name) for name in failing_loads(pair.analysis, loser)]
+    where = f"at {figures.listed(loads)}" if loads else "under this load"
+    return f"{loser} fails {where}: {failure(verdict, loser)}"
 
 
 def _missing(pair: Pair) -> str:
