@@ -31,18 +31,19 @@ def failing_loads(analysis: Analysis, variant: str) -> list[LoadName]:
     """Lists the loads at which a variant failed, by its moments; empty where one of these tells none."""
     first_cycle = _first_cycle_of_full_load(analysis)
     full: LoadName = "typical" if analysis.run.experiment.load_.full == NONE else "full"
-    loads: set[LoadName] = set()
-    for failure in analysis.verdict.variants[variant].failures:
-        cycle = re.fullmatch(r"warm-up cycle (\d+)", failure.moment)
-        if failure.moment == check.TYPICAL:
-            loads.add("typical")
-        elif re.fullmatch(r"trial \d+", failure.moment):
-            loads.add(full)
-        elif first_cycle and (failure.moment == check.LAST_CYCLE or (cycle and int(cycle[1]) >= first_cycle)):
-            loads.add(full)
-        else:
-            return []
-    return sorted(loads, key=lambda name: name != "typical")
+    moments = {failure.moment for failure in analysis.verdict.variants[variant].failures}
+    loads: list[LoadName] = ["typical"] if check.TYPICAL in moments else []
+    others = moments - {check.TYPICAL}
+    if not all(_is_of_trial_load(moment, first_cycle) for moment in others):
+        return []
+    return [*loads, full] if others and full not in loads else loads
+
+
+def _is_of_trial_load(moment: str, first_cycle: int | None) -> bool:
+    cycle = re.fullmatch(r"warm-up cycle (\d+)", moment)
+    if cycle or moment == check.LAST_CYCLE:
+        return first_cycle is not None and (cycle is None or int(cycle[1]) >= first_cycle)
+    return re.fullmatch(r"trial \d+", moment) is not None
 
 
 def _first_cycle_of_full_load(analysis: Analysis) -> int | None:
