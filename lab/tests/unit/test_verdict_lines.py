@@ -16,7 +16,7 @@ from tests.support.outcomes import BASE, concluded, limited, outcome
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
-from vtlab.model.records import Failure, Trial
+from vtlab.model.records import Diagnosis, Failure, Trial
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
 from vtlab.report.parts import performance
@@ -26,6 +26,7 @@ from vtlab.report.words.verdict_lines import verdict_lines
 
 LOAD = Bottleneck(resource="load", utilisation=1.0, bound=100.0)
 THREADS = Bottleneck(resource="tomcat-threads", utilisation=1.0, bound=49.0)
+UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
 CPU = Bottleneck(resource="cpu", utilisation=1.0, bound=300.0)
 CORE = Bound(resource="cpu", bound=300.0, utilisation=1.0, capacity=1.0, service_demand=0.003)
 TEN = Bound(resource="tomcat-threads", bound=49.0, utilisation=1.0, capacity=10.0, service_demand=0.2)
@@ -187,6 +188,18 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
         "Both are limited by the CPU (1 core)",
         f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
     ),
+    "slower, with more room": (
+        concluded(outcome("median", 1.5), base=WAITING),
+        "Leave spring.threads.virtual.enabled off: the median at 29.3/s is 1.50 times as long (1.35–1.65)",
+        "At full load platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
+        f"Measure more users, if you expect them: {LONG} --users 40",
+    ),
+    "no difference, and nobody knows the limit": (
+        concluded(base=limited(CPU, UNKNOWN, CORE)),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and 20 users",
+        "platform is limited by the CPU (1 core); nothing measured explains what limits virtual",
+        "Find out what requests of virtual wait for: vtlab run FILE --thread-dumps always, with a file of vtlab init",
+    ),
     "both ways at full load": (
         concluded(outcome("median.full", 0.4), outcome("tail.full", 2.3)),
         "No difference at 29.3/s. At full load spring.threads.virtual.enabled is a trade-off: the median is 60 %"
@@ -327,6 +340,36 @@ def test_a_load_that_limits_both_is_said_with_the_users_to_try() -> None:
     lines = verdict_lines(concluded(base=with_users()))
     assert lines.why == "The load limits both; neither is near a metered limit"
     assert lines.next == f"Measure more users, if you expect them: {LONG} --users 40"
+
+
+def test_an_unknown_limit_asks_for_thread_dumps_where_vtlab_has_none() -> None:
+    """Seen: no NEXT at all after "makes no difference"."""
+    analysis = concluded(base=limited(CPU, UNKNOWN, CORE))
+
+    def following(**manifest: Any) -> str:
+        run = replace(analysis.run, manifest=recorded.copied(analysis.run.manifest, manifest))
+        return str(verdict_lines(replace(analysis, run=run)).next)
+
+    asked = "Find out what requests of virtual wait for: "
+    assert following(command="vtlab run shop.yaml") == f"{asked}vtlab run shop.yaml --thread-dumps always"
+    assert following(target="kubernetes") == f"{asked}take thread dumps in its pod under load (jcmd)"
+    block = analysis.accepted[0].model_copy(
+        update={"diagnosis": {"virtual": Diagnosis(dumps=9, threads=20, places=[])}}
+    )
+    dumped = verdict_lines(replace(analysis, accepted=[block, *analysis.accepted[1:]])).next
+    assert dumped == f"{asked}the report shows where its threads stood"
+
+
+def test_a_limit_beside_the_load_is_what_to_change() -> None:
+    both = CPU.model_copy(update={"resource": "load", "together": ["cpu"]})
+    lines = verdict_lines(concluded(base=limited(CPU, both, CORE)))
+    assert lines.next == f"Compute less for a request, or give it more CPU: {LONG} --cpu 2"
+
+
+def test_a_rate_that_one_variant_keeps_up_with_is_measured_higher() -> None:
+    run = recorded.under_open_load(recorded.run(), "platform")
+    analysis = concluded(outcome("median", 1.5), base=limited(THREADS, LOAD, TEN, recorded.analysed(run)))
+    assert verdict_lines(analysis).next == "Measure a higher rate: at this one virtual keeps up"
 
 
 def test_another_limit_is_far_only_where_more_load_was_tried() -> None:

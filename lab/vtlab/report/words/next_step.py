@@ -23,7 +23,7 @@ _MORE_BLOCKS = 4
 _WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
-def sentence(analysis: Analysis) -> str | None:
+def sentence(analysis: Analysis) -> str:
     """Says what to do next; without a full stop."""
     verdict = analysis.verdict
     pair = Pair(analysis)
@@ -130,14 +130,16 @@ def _switch(pair: Pair) -> str:
     return f"Run it as {pair.decision.of}" + (f": {' '.join(settings)}" if settings else "")
 
 
-def _other_limit(pair: Pair) -> str | None:
+def _other_limit(pair: Pair) -> str:
     """Says what to change of that which limits the second variant, or what tells more about the pair."""
     keep_up = all(result.keeps_up for result in pair.results)
     if not keep_up and (cure := _cure(pair)):
         return cure
     if pair.decision.rule == 4 and _needed_blocks(pair):
         return _more_blocks(pair)
-    return _more_load(pair) if keep_up else None
+    result = pair.results[1]
+    is_by_load = result.bottleneck.resource == "load" and result.growth is None
+    return _more_load(pair) if keep_up or is_by_load else _find_out(pair)
 
 
 def _cure(pair: Pair) -> str | None:
@@ -148,13 +150,15 @@ def _cure(pair: Pair) -> str | None:
         held = bottleneck_words(limit.inside.pool).removeprefix("its ")
         place = f" ({limit.inside.place})" if limit.inside.place else ""
         return f"Shorten the time that {held} are held{place}: a larger pool does not help"
-    if limit.resource in ("load", "unknown"):
+    # Of a limit beside the load, more load is no cure.
+    resource = next((name for name in limit.resources if name != "load"), "load")
+    if resource in ("load", "unknown"):
         return None
-    if limit.resource not in _STEPS:
-        name = bottleneck_words(limit.resource)
-        return f"Shorten what requests wait for: {name}" if limit.resource not in RESOURCES else f"Enlarge {name}"
-    text, option = _STEPS[limit.resource]
-    if limit.resource == "cpu" and bottlenecks.long_pauses(pair.analysis, pair.decision.of):
+    if resource not in _STEPS:
+        name = bottleneck_words(resource)
+        return f"Shorten what requests wait for: {name}" if resource not in RESOURCES else f"Enlarge {name}"
+    text, option = _STEPS[resource]
+    if resource == "cpu" and bottlenecks.long_pauses(pair.analysis, pair.decision.of):
         text = _WITH_LONG_PAUSES
     options = _doubled(pair, option, result) if option else {}
     return _step(text, calls.again(pair.analysis, options) if options else None)
@@ -190,9 +194,22 @@ def _more_load(pair: Pair) -> str:
     analysis = pair.analysis
     experiment = analysis.run.experiment
     if not isinstance(experiment.load, ClosedLoad):
-        return "Measure a higher rate: at this one both keep up"
+        keeps_up = "both keep" if all(result.keeps_up for result in pair.results) else f"{pair.decision.of} keeps"
+        return f"Measure a higher rate: at this one {keeps_up} up"
     starts = [bottlenecks.binds_from(result, experiment) for result in pair.results]
     first = min((start[1] for start in starts if start), default=float(experiment.load.users))
     users = curve_sentences.users_that_part(analysis) or math.ceil(2 * max(first, experiment.load.users))
     command = calls.again(analysis, {"--users": f"{users}"})
     return _step("Measure more users, if you expect them", command or f"{users:,} users")
+
+
+def _find_out(pair: Pair) -> str:
+    """Says how to find out what limits the second variant."""
+    analysis, name = pair.analysis, pair.decision.of
+    asked = f"Find out what requests of {name} wait for"
+    if any(name in block.diagnosis for block in analysis.accepted):
+        return f"{asked}: the report shows where its threads stood"
+    if analysis.run.manifest.target == "kubernetes":
+        return f"{asked}: take thread dumps in its pod under load (jcmd)"
+    command = calls.again(analysis, {"--thread-dumps": "always"})
+    return f"{asked}: {command or 'vtlab run FILE --thread-dumps always, with a file of vtlab init'}"
