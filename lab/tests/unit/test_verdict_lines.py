@@ -473,6 +473,24 @@ def test_after_turning_it_on_other_meters_count() -> None:
     assert turning_it_on(concluded()) is None
 
 
+@pytest.mark.parametrize(
+    ("analysis", "times"),
+    [
+        (concluded(outcome("capacity", 4.98), base=WAITING), 0),
+        (concluded(outcome("median", 48.0), outcome("tail", 0.34)), 1),
+        (READINGS["an undecided tail beside more capacity"][0], 1),
+        (READINGS["both ways at full load"][0], 1),
+        (READINGS["a tail at full load alone, with an undecided one"][0], 0),
+    ],
+)
+def test_the_way_back_is_told_once(analysis: Analysis, times: int) -> None:
+    """Seen: a trade-off on the terminal said how to turn them on, and not how to go back."""
+    on = turning_it_on(analysis)
+    assert on is not None
+    assert on.lines.count("To go back, set spring.threads.virtual.enabled: false and restart.") == times
+    assert ("to go back" in str(verdict_lines(analysis).next)) == (times == 0)
+
+
 def test_reasons_without_outcome_name_the_load_where_the_other_has_one() -> None:
     reason = {"judgement": None, "reason": "latency is not steady within a window"}
     at_full = [outcome(name).model_copy(update=reason) for name in ("median.full", "tail.full")]

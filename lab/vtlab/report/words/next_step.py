@@ -20,6 +20,8 @@ from vtlab.report.words.why import measured_finding
 
 #: Blocks that a longer run has time for.
 _MORE_BLOCKS = 4
+#: Where the advice is to switch: it says the way back, too.
+SWITCH = f"Set {PROPERTY}: true in application.yaml; to go back, false and a restart"
 _WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
@@ -124,7 +126,7 @@ def _needed_blocks(pair: Pair) -> int | None:
 
 def _switch(pair: Pair) -> str:
     if pair.is_switch:
-        return f"Set {PROPERTY}: true in application.yaml; to go back, false and a restart"
+        return SWITCH
     properties = pair.analysis.run.experiment.properties_of(pair.decision.of)
     settings = [f"{name}={value}" for name, value in properties.settings.items()]
     return f"Run it as {pair.decision.of}" + (f": {' '.join(settings)}" if settings else "")
