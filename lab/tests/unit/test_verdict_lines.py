@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import felt, outcomes, recorded
 from tests.support.outcomes import BASE, concluded, limited, outcome
+from vtlab.analysis import run_status, time_plan
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
@@ -20,7 +21,7 @@ from vtlab.model.records import Diagnosis, Failure, Trial
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
 from vtlab.report.parts import performance
-from vtlab.report.words import outcome_rows
+from vtlab.report.words import block_counts, outcome_rows
 from vtlab.report.words.turning_it_on import turning_it_on
 from vtlab.report.words.verdict_lines import verdict_lines
 
@@ -408,7 +409,11 @@ def test_one_block_asks_for_more_time() -> None:
     run = replace(run, blocks=[b.model_copy(update={"seconds": 50.0}) for b in run.blocks])
     lines = verdict_lines(recorded.analysed(run))
     assert lines.verdict == "No decision: one block gives a provisional interval only"
-    assert lines.next == f"Give it more time: {CALL} --max-time 5m"
+    assert lines.next == f"Give it more time: {CALL} --max-time 3m"
+    # Seen: "--max-time 10m" after the block, and 16m here.
+    plan = time_plan.plan(run, run_status.status_of(run))
+    assert plan is not None
+    assert block_counts.in_time(plan, "11:53") == "2 blocks take 40 seconds more: --max-time 3m"
 
 
 def test_typical_load_that_k6_sends_late_asks_for_a_lower_rate() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vtlab.analysis import time_plan
+from vtlab.analysis import run_status, time_plan
 from vtlab.analysis.validity import generator
 from vtlab.analysis.validity.warm_up_checks import is_cold
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
@@ -64,10 +64,9 @@ def _after_invalid(analysis: Analysis) -> str:
         command = calls.again(analysis, {**calls.same_load(analysis), "--rate": f"{half:g}"})
         text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
         return _step(text, command)
+    is_cold_alone = all(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected)
+    text = _WARMER if is_cold_alone else "The report says why blocks were rejected"
     end = analysis.verdict.end
-    if all(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected):
-        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
-    text = "The report says why blocks were rejected"
     return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
 
 
@@ -94,10 +93,21 @@ def _longer(analysis: Analysis) -> str:
         return _step("Measure until it is settled", calls.until_settled(analysis))
     if end.within is None:
         return "Measure at least two blocks, better six"
-    seconds = (hints.seconds_of(analysis, _MORE_BLOCKS) or 0.0) + time_plan.MARGIN
-    minutes = math.ceil(max(seconds, 2 * end.within) / 60)
+    minutes = _planned_minutes(analysis) or _minutes_of_more_blocks(analysis, end.within)
     command = calls.again(analysis, {**calls.same_load(analysis), "--max-time": f"{minutes}m"})
     return _step("Give it more time", command or f"--max-time {minutes}m")
+
+
+def _planned_minutes(analysis: Analysis) -> int:
+    """Returns the minutes that the run has named after its only block; 0 where it has named none."""
+    run = analysis.run
+    plan = time_plan.plan(run, run_status.status_of(run)) if analysis.verdict.n == 1 else None
+    return plan.minutes if plan else 0
+
+
+def _minutes_of_more_blocks(analysis: Analysis, within: float) -> int:
+    seconds = (hints.seconds_of(analysis, _MORE_BLOCKS) or 0.0) + time_plan.MARGIN
+    return math.ceil(max(seconds, 2 * within) / 60)
 
 
 def _more_blocks(pair: Pair) -> str:
