@@ -129,7 +129,7 @@ def test_undecided_is_skipped_and_failing_passes_unless_something_is_asserted() 
     passed = outcomes(failed)
     assert (passed["validity checks"], passed[name], passed[f"assert {HOLDS}"]) == ("passed", "passed", "failure")
     said = failed.findtext("system-out") or ""
-    assert "virtual fails under this load" in said
+    assert "virtual fails at 20 users" in said
     assert "capacity at 20 users: fails: virtual failed in 3 of 3 blocks" in said
 
 

@@ -38,7 +38,7 @@ def test_terminal_is_that_of_the_golden_file() -> None:
 
 def test_a_variant_that_fails_is_the_verdict_of_page_and_markdown() -> None:
     analysis = recorded.analysed(recorded.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")))
-    sentence = "Leave spring.threads.virtual.enabled off: virtual fails under this load: "
+    sentence = "Leave spring.threads.virtual.enabled off: virtual fails at 20 users: "
     for page in (html.render([analysis]), markdown.render([analysis])):
         assert sentence in page
         assert "✗ fails" in page

@@ -13,20 +13,22 @@ import pytest
 
 from tests.support import felt, outcomes, recorded
 from tests.support.outcomes import BASE, concluded, limited, outcome
+from vtlab.analysis import run_status, time_plan
 from vtlab.analysis.findings import run_findings
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
-from vtlab.model.records import Failure, Trial
+from vtlab.model.records import Diagnosis, Failure, Trial
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound, Inside, RunEnd
 from vtlab.report.parts import performance
-from vtlab.report.words import outcome_rows
+from vtlab.report.words import block_counts, outcome_rows
 from vtlab.report.words.turning_it_on import turning_it_on
 from vtlab.report.words.verdict_lines import verdict_lines
 
 LOAD = Bottleneck(resource="load", utilisation=1.0, bound=100.0)
 THREADS = Bottleneck(resource="tomcat-threads", utilisation=1.0, bound=49.0)
+UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
 CPU = Bottleneck(resource="cpu", utilisation=1.0, bound=300.0)
 CORE = Bound(resource="cpu", bound=300.0, utilisation=1.0, capacity=1.0, service_demand=0.003)
 TEN = Bound(resource="tomcat-threads", bound=49.0, utilisation=1.0, capacity=10.0, service_demand=0.2)
@@ -48,8 +50,8 @@ def probes(**fields: Any) -> ProbeResult:
     return ProbeResult.model_validate({**fine, **fields})
 
 
-def failing(reason: str) -> Analysis:
-    failures = [Failure(variant="virtual", reason=reason, moment=f"trial {n}") for n in (1, 2)]
+def failing(reason: str, *moments: str) -> Analysis:
+    failures = [Failure(variant="virtual", reason=reason, moment=m) for m in moments or ("trial 1", "trial 2")]
     return recorded.changed(BASE, virtual={"failed_blocks": 6, "failures": failures, "failed_interval": (0.54, 1.0)})
 
 
@@ -93,6 +95,30 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
         "Both are limited by the CPU (1 core)",
         f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
     ),
+    "a service that computes, with a tail at full load that is undecided": (
+        concluded(outcome("tail.full", 1.1, blocks_needed=9, **WIDE), base=COMPUTING),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and in capacity at 20 users. Undecided: p95 at"
+        " 20 users",
+        "Both are limited by the CPU (1 core)",
+        f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
+    ),
+    "the same without capacity": (
+        concluded(
+            outcome("capacity").model_copy(update={"judgement": None, "reason": "it was not measured"}),
+            outcome("tail.full", 1.1, **WIDE),
+            base=COMPUTING,
+        ),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s. Undecided: p95 at 20 users",
+        "Both are limited by the CPU (1 core)",
+        f"Compute less for a request, or give it more CPU: {LONG} --cpu 2",
+    ),
+    "the load limits both, and a tail at full load is undecided": (
+        concluded(outcome("tail.full", 1.1, blocks_needed=9, **WIDE), base=limited(LOAD, LOAD)),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and in capacity at 20 users. Undecided: p95 at"
+        " 20 users",
+        "The load limits both, but at least one is close to another limit",
+        f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
+    ),
     "one that waits for its threads": (
         concluded(outcome("capacity", 4.98, is_lower_bound=True), outcome("tail.full", 0.2), base=WAITING),
         "Turn on spring.threads.virtual.enabled: virtual serves 4.98 times as much at 20 users (4.48–5.48); the 20"
@@ -121,7 +147,7 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
             decision=decided(advice="leave it off", loser="virtual", fault="fails"),
             base=failing("out of heap memory (384m)"),
         ),
-        "Leave spring.threads.virtual.enabled off: virtual fails under this load: out of heap memory (384m) in 6 of 6"
+        "Leave spring.threads.virtual.enabled off: virtual fails at 20 users: out of heap memory (384m) in 6 of 6"
         " blocks (54–100 % of starts)",
         "virtual: out of heap memory (384m) (trial 1, trial 2)",
         "Read the log of virtual: the results directory has it in its folder logs",
@@ -182,6 +208,18 @@ READINGS: dict[str, tuple[Analysis, str, str | None, str | None]] = {
         "Both are limited by the CPU (1 core)",
         f"9 blocks would probably settle it, in about 14 minutes: {CALL} --blocks 9",
     ),
+    "slower, with more room": (
+        concluded(outcome("median", 1.5), base=WAITING),
+        "Leave spring.threads.virtual.enabled off: the median at 29.3/s is 1.50 times as long (1.35–1.65)",
+        "At full load platform is limited by its 10 Tomcat threads, virtual only by the 20 users",
+        f"Measure more users, if you expect them: {LONG} --users 40",
+    ),
+    "no difference, and nobody knows the limit": (
+        concluded(base=limited(CPU, UNKNOWN, CORE)),
+        "spring.threads.virtual.enabled makes no difference at 29.3/s and 20 users",
+        "platform is limited by the CPU (1 core); nothing measured explains what limits virtual",
+        "Find out what requests of virtual wait for: vtlab run FILE --thread-dumps always, with a file of vtlab init",
+    ),
     "both ways at full load": (
         concluded(outcome("median.full", 0.4), outcome("tail.full", 2.3)),
         "No difference at 29.3/s. At full load spring.threads.virtual.enabled is a trade-off: the median is 60 %"
@@ -207,6 +245,9 @@ def test_without_typical_load_it_is_about_capacity() -> None:
     assert (
         verdict_lines(concluded(*typical)).verdict == "spring.threads.virtual.enabled makes no difference at 20 users"
     )
+    assert verdict_lines(concluded(*typical, outcome("median.full", **WIDE))).verdict == (
+        "spring.threads.virtual.enabled makes no difference in capacity at 20 users. Undecided: the median at 20 users"
+    )
 
 
 def of_others(*made: Outcome) -> Analysis:
@@ -229,9 +270,36 @@ def test_of_other_variants_the_better_one_is_preferred() -> None:
         "Prefer virtual-a: p95 at 29.3/s is 1.50 times as long (1.35–1.65) with virtual-b"
     )
     assert verdict_lines(of_others()).verdict == "virtual-a and virtual-b do not differ at 29.3/s and 20 users"
+    assert verdict_lines(of_others(outcome("median.full", **WIDE), outcome("tail.full", **WIDE))).verdict == (
+        "virtual-a and virtual-b do not differ at 29.3/s and in capacity at 20 users. Undecided: the median and p95 at"
+        " 20 users"
+    )
     mixed = verdict_lines(of_others(outcome("median", 2.0), outcome("tail", 0.5))).verdict
     assert mixed.startswith("virtual-b in place of virtual-a is a trade-off: p95 at 29.3/s is 50 % shorter")
     assert turning_it_on(more) is None
+
+
+@pytest.mark.parametrize(
+    ("moments", "where"),
+    [
+        (["trial 1", "the last warm-up cycle"], "at 20 users"),
+        (["typical load", "typical load"], "at 29.3/s"),
+        (["trial 1", "typical load"], "at 29.3/s and 20 users"),
+        (["warm-up cycle 2", "warm-up cycle 3"], "at 20 users"),
+        (["warm-up cycle 1", "trial 2"], "under this load"),  # with fewer users
+        (["while it started", "while it started"], "under this load"),
+        (["light load", "before trial 1"], "under this load"),
+    ],
+)
+def test_a_failure_names_the_load_where_it_happened(moments: list[str], where: str) -> None:
+    """Seen: "fails under this load", of a run that has two."""
+    decision = decided(advice="leave it off", loser="virtual", fault="fails")
+    analysis = concluded(decision=decision, base=failing("out of heap memory", *moments))
+    run = analysis.run
+    windows = run.experiment.windows.model_copy(update={"warmup_cycles": 1})
+    run = replace(run, experiment=run.experiment.model_copy(update={"windows": windows}))
+    analysis = replace(analysis, run=run)
+    assert f": virtual fails {where}: out of heap memory in 6 of 6 blocks" in verdict_lines(analysis).verdict
 
 
 def test_answers_that_differ_are_told_with_the_advice() -> None:
@@ -294,6 +362,36 @@ def test_a_load_that_limits_both_is_said_with_the_users_to_try() -> None:
     assert lines.next == f"Measure more users, if you expect them: {LONG} --users 40"
 
 
+def test_an_unknown_limit_asks_for_thread_dumps_where_vtlab_has_none() -> None:
+    """Seen: no NEXT at all after "makes no difference"."""
+    analysis = concluded(base=limited(CPU, UNKNOWN, CORE))
+
+    def following(**manifest: Any) -> str:
+        run = replace(analysis.run, manifest=recorded.copied(analysis.run.manifest, manifest))
+        return str(verdict_lines(replace(analysis, run=run)).next)
+
+    asked = "Find out what requests of virtual wait for: "
+    assert following(command="vtlab run shop.yaml") == f"{asked}vtlab run shop.yaml --thread-dumps always"
+    assert following(target="kubernetes") == f"{asked}take thread dumps in its pod under load (jcmd)"
+    block = analysis.accepted[0].model_copy(
+        update={"diagnosis": {"virtual": Diagnosis(dumps=9, threads=20, places=[])}}
+    )
+    dumped = verdict_lines(replace(analysis, accepted=[block, *analysis.accepted[1:]])).next
+    assert dumped == f"{asked}the report shows where its threads stood"
+
+
+def test_a_limit_beside_the_load_is_what_to_change() -> None:
+    both = CPU.model_copy(update={"resource": "load", "together": ["cpu"]})
+    lines = verdict_lines(concluded(base=limited(CPU, both, CORE)))
+    assert lines.next == f"Compute less for a request, or give it more CPU: {LONG} --cpu 2"
+
+
+def test_a_rate_that_one_variant_keeps_up_with_is_measured_higher() -> None:
+    run = recorded.under_open_load(recorded.run(), "platform")
+    analysis = concluded(outcome("median", 1.5), base=limited(THREADS, LOAD, TEN, recorded.analysed(run)))
+    assert verdict_lines(analysis).next == "Measure a higher rate: at this one virtual keeps up"
+
+
 def test_another_limit_is_far_only_where_more_load_was_tried() -> None:
     """Seen: "neither is near its limit: virtual's CPU would bind from about 200 users on", with a semaphore of 23."""
     threads = Bound(
@@ -330,7 +428,11 @@ def test_one_block_asks_for_more_time() -> None:
     run = replace(run, blocks=[b.model_copy(update={"seconds": 50.0}) for b in run.blocks])
     lines = verdict_lines(recorded.analysed(run))
     assert lines.verdict == "No decision: one block gives a provisional interval only"
-    assert lines.next == f"Give it more time: {CALL} --max-time 5m"
+    assert lines.next == f"Give it more time: {CALL} --max-time 3m"
+    # Seen: "--max-time 10m" after the block, and 16m here.
+    plan = time_plan.plan(run, run_status.status_of(run))
+    assert plan is not None
+    assert block_counts.in_time(plan, "11:53") == "2 blocks take 40 seconds more: --max-time 3m"
 
 
 def test_typical_load_that_k6_sends_late_asks_for_a_lower_rate() -> None:
@@ -393,6 +495,24 @@ def test_after_turning_it_on_other_meters_count() -> None:
     assert full_alone.is_open, "nothing is known at typical load"
     assert turning_it_on(concluded(outcome("tail.full", 2.3))) is None
     assert turning_it_on(concluded()) is None
+
+
+@pytest.mark.parametrize(
+    ("analysis", "times"),
+    [
+        (concluded(outcome("capacity", 4.98), base=WAITING), 0),
+        (concluded(outcome("median", 48.0), outcome("tail", 0.34)), 1),
+        (READINGS["an undecided tail beside more capacity"][0], 1),
+        (READINGS["both ways at full load"][0], 1),
+        (READINGS["a tail at full load alone, with an undecided one"][0], 0),
+    ],
+)
+def test_the_way_back_is_told_once(analysis: Analysis, times: int) -> None:
+    """Seen: a trade-off on the terminal said how to turn them on, and not how to go back."""
+    on = turning_it_on(analysis)
+    assert on is not None
+    assert on.lines.count("To go back, set spring.threads.virtual.enabled: false and restart.") == times
+    assert ("to go back" in str(verdict_lines(analysis).next)) == (times == 0)
 
 
 def test_reasons_without_outcome_name_the_load_where_the_other_has_one() -> None:

@@ -121,7 +121,7 @@ class Decision(_Conclusion):
     against: list[Key] = []
     #: ``cpu`` and ``memory`` where they differ.
     beside: list[Key] = []
-    #: Claims without a settled outcome.
+    #: Claims without a settled outcome; of rule 4, where each is settled, ``median`` and ``tail`` at full load.
     undecided: list[Key] = []
     #: What the variants answer differently, in clauses: shares of errors, of answer shapes.
     differences: list[str] = []

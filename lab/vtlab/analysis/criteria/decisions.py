@@ -6,7 +6,7 @@
    ``tail`` at full load: turn it on; the reverse: leave it off; both ways: a trade-off.
 3. Only ``median`` or ``tail`` at full load differ: that decides about full load. At typical load there is no
    difference; or no decision, where no claim is settled there.
-4. All of these are the same or without outcome: no difference.
+4. The claims are the same or without outcome: no difference. What is undecided at full load is named beside it.
 
 Where a claim is undecided beside rule 2 or 3 that decision is probable; else there is none. It is also probable where
 few blocks show a difference near its margin alone: a variant of which some JVMs are slower shows such a one by chance.
@@ -47,7 +47,7 @@ def by_outcomes(pair: Pair, outcomes: Sequence[Outcome]) -> Decision:
     at_full = [o for o in outcomes if o.key.load == "full" and o.key.criterion in ("median", "tail")]
     better, worse = _differing(claims, "better"), _differing(claims, "worse")
     full_better, full_worse = _differing(at_full, "better"), _differing(at_full, "worse")
-    undecided = [o for o in claims if o.judgement == "undecided" or o.is_provisional]
+    undecided, open_at_full = _undecided(claims), _undecided(at_full)
     plain = plain.model_copy(update={"undecided": [o.key for o in undecided], "is_probable": bool(undecided)})
     if better or worse:
         return plain.model_copy(update={"rule": 2, **_directed([*better, *full_better], [*worse, *full_worse], plain)})
@@ -57,7 +57,7 @@ def by_outcomes(pair: Pair, outcomes: Sequence[Outcome]) -> Decision:
         return plain.model_copy(update={"rule": 3, **directed, "at_full": directed["advice"], **at_typical})
     if undecided or not any(o.is_settled for o in claims):
         return plain.model_copy(update={"is_probable": False, "missing": _missing(undecided or claims)})
-    return plain.model_copy(update={"rule": 4, "advice": "no difference"})
+    return plain.model_copy(update={"rule": 4, "advice": "no difference", "undecided": [o.key for o in open_at_full]})
 
 
 def _directed(ups: Sequence[Outcome], downs: Sequence[Outcome], plain: Decision) -> dict[str, object]:
@@ -94,6 +94,10 @@ def is_near_margin(outcome: Outcome) -> bool:
         return False
     nearest = min(abs(math.log(outcome.low)), abs(math.log(outcome.high)))
     return nearest < math.log(NEAR) and len(outcome.log_ratios) < FEW_BLOCKS
+
+
+def _undecided(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [o for o in outcomes if o.judgement == "undecided" or o.is_provisional]
 
 
 def _differing(outcomes: Sequence[Outcome], judgement: str) -> list[Outcome]:

@@ -14,6 +14,8 @@ Kind = Literal["machine", "service", "mark"]
 NOT_MEASURED = "no measurement"
 #: The moment of a window at typical load.
 TYPICAL = "typical load"
+#: The moment of the warm-up cycle that a check selects.
+LAST_CYCLE = "the last warm-up cycle"
 #: Share of errors among the answers of a window from which on no disturbance of the machine explains them.
 MOSTLY_ERRORS = 0.5
 
@@ -142,7 +144,7 @@ def moment_of(trial: Trial) -> str:
         return TYPICAL
     if trial.phase == "measure":
         return f"trial {trial.position}"
-    return "the last warm-up cycle" if trial.ok else "a warm-up cycle without an OK answer"
+    return LAST_CYCLE if trial.ok else "a warm-up cycle without an OK answer"
 
 
 def block_check(

@@ -8,7 +8,7 @@ from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
 from vtlab.report.words import block_counts, figures
 from vtlab.report.words.effects import PROPERTY, Pair, costs
-from vtlab.report.words.failures import failure
+from vtlab.report.words.failures import failing_loads, failure
 
 NO_DECISION = "No decision"
 
@@ -82,12 +82,17 @@ def _at_full_load(pair: Pair) -> str:
 
 
 def _same(pair: Pair) -> str:
+    """Says at which loads nothing differs; of a full load with undecided latency, that capacity does not."""
     claims = [o for o in pair.analysis.verdict.outcomes if o.is_claim and o.judgement == "same"]
-    loads = dict.fromkeys(pair.load(o.key.load) for o in sorted(claims, key=lambda o: o.key.load != "typical"))
-    at = f" at {figures.listed(list(loads))}"
+    loads = {o.key.load: pair.load(o.key.load) for o in sorted(claims, key=lambda o: o.key.load != "typical")}
+    if pair.decision.undecided and "full" in loads:
+        full = f"in capacity at {loads.pop('full')}"
+        where = figures.listed([*(f"at {load}" for load in loads.values()), full])
+    else:
+        where = f"at {figures.listed(list(loads.values()))}"
     if pair.is_switch:
-        return f"{PROPERTY} makes no difference{at}"
-    return f"{pair.decision.over} and {pair.decision.of} do not differ{at}"
+        return f"{PROPERTY} makes no difference {where}"
+    return f"{pair.decision.over} and {pair.decision.of} do not differ {where}"
 
 
 def _fault(pair: Pair) -> str:
@@ -101,7 +106,9 @@ def _fault(pair: Pair) -> str:
         load, probe = max(result.probes.items(), key=lambda item: item[1].restarting_blocks)
         share = figures.share(probe.over_second / probe.sent)
         return f"a kubelet would restart {loser} at {pair.load(load)}: {share} of its probes took over 1 s"
-    return f"{loser} fails under this load: {failure(verdict, loser)}"
+    loads = [pair.load(name) for name in failing_loads(pair.analysis, loser)]
+    where = f"at {figures.listed(loads)}" if loads else "under this load"
+    return f"{loser} fails {where}: {failure(verdict, loser)}"
 
 
 def _missing(pair: Pair) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from vtlab.model.run import Analysis
 
-_TRY = "vtlab try "
+_TRY, _RUN = "vtlab try ", "vtlab run "
 #: Calls that take options of a measurement.
-_CALLS = (_TRY, "vtlab run ")
-#: Options that only ``vtlab try`` has.
-_OF_TRY = ("--users", "--rate", "--memory")
+_CALLS = (_TRY, _RUN)
+#: Options that only ``vtlab try`` has, or only ``vtlab run``.
+_OF_ONE = {"--users": _TRY, "--rate": _TRY, "--memory": _TRY, "--thread-dumps": _RUN}
 #: Options that exclude another.
 _INSTEAD = {"--blocks": ("--blocks", "--max-time", "--precision"), "--max-time": ("--max-time", "--blocks")}
 
@@ -19,7 +19,7 @@ _INSTEAD = {"--blocks": ("--blocks", "--max-time", "--precision"), "--max-time":
 def again(analysis: Analysis, options: Mapping[str, str]) -> str | None:
     """Writes the call of a run with these options in place of its own; None where that call does not take them."""
     call = analysis.run.manifest.command
-    if not call.startswith(_CALLS) or (not call.startswith(_TRY) and any(name in _OF_TRY for name in options)):
+    if not call.startswith(_CALLS) or not all(call.startswith(_OF_ONE.get(name, _CALLS)) for name in options):
         return None
     replaced = [other for name in options for other in _INSTEAD.get(name, (name,)) if name != "--variant"]
     words = _without(shlex.split(call), replaced)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+from vtlab.analysis.validity import check
+from vtlab.model.load import NONE
+from vtlab.model.outcome import LoadName
+from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.verdict import VariantResult, Verdict
 from vtlab.report.words import figures
@@ -19,6 +25,39 @@ def failure(v: Verdict, variant: str) -> str:
         return f"{reasons[0]} {count}"
     listed = reasons[:_MOST_REASONS] + [f"{len(reasons) - _MOST_REASONS} more"] * (len(reasons) > _MOST_REASONS)
     return f"{count}: {figures.listed(listed)}" if listed else count
+
+
+def failing_loads(analysis: Analysis, variant: str) -> list[LoadName]:
+    """Lists the loads at which a variant failed, by its moments; empty where one of these tells none."""
+    first_cycle = _first_cycle_of_full_load(analysis)
+    full: LoadName = "typical" if analysis.run.experiment.load_.full == NONE else "full"
+    moments = {failure.moment for failure in analysis.verdict.variants[variant].failures}
+    loads: list[LoadName] = ["typical"] if check.TYPICAL in moments else []
+    others = moments - {check.TYPICAL}
+    if not all(_is_of_trial_load(moment, first_cycle) for moment in others):
+        return []
+    return [*loads, full] if others and full not in loads else loads
+
+
+def _is_of_trial_load(moment: str, first_cycle: int | None) -> bool:
+    cycle = re.fullmatch(r"warm-up cycle (\d+)", moment)
+    if cycle or moment == check.LAST_CYCLE:
+        return first_cycle is not None and (cycle is None or int(cycle[1]) >= first_cycle)
+    return re.fullmatch(r"trial \d+", moment) is not None
+
+
+def _first_cycle_of_full_load(analysis: Analysis) -> int | None:
+    """Numbers the first warm-up cycle that had the load of the trials in every block; None where none had."""
+    experiment = analysis.run.experiment
+    if not experiment.windows.wait_for_answers:
+        return None
+    before = []
+    for block in analysis.accepted:
+        for variant in experiment.variants:
+            cycles = [cycle for cycle in block.warmup if cycle.variant == variant]
+            if judging := check.judging_cycles(cycles, experiment):
+                before.append(len(cycles) - len(judging))
+    return max(before) + 1 if before else None
 
 
 def failed_share(v: Verdict, variant: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vtlab.analysis import time_plan
+from vtlab.analysis import run_status, time_plan
 from vtlab.analysis.validity import generator
 from vtlab.analysis.validity.warm_up_checks import is_cold
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
@@ -20,10 +20,12 @@ from vtlab.report.words.why import measured_finding
 
 #: Blocks that a longer run has time for.
 _MORE_BLOCKS = 4
+#: Where the advice is to switch: it says the way back, too.
+SWITCH = f"Set {PROPERTY}: true in application.yaml; to go back, false and a restart"
 _WARMER = "More warm-up cycles may help: windows.max_cycles in a file (vtlab init)"
 
 
-def sentence(analysis: Analysis) -> str | None:
+def sentence(analysis: Analysis) -> str:
     """Says what to do next; without a full stop."""
     verdict = analysis.verdict
     pair = Pair(analysis)
@@ -62,10 +64,9 @@ def _after_invalid(analysis: Analysis) -> str:
         command = calls.again(analysis, {**calls.same_load(analysis), "--rate": f"{half:g}"})
         text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
         return _step(text, command)
+    is_cold_alone = all(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected)
+    text = _WARMER if is_cold_alone else "The report says why blocks were rejected"
     end = analysis.verdict.end
-    if all(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected):
-        return f"{_WARMER}, and more time: --max-time" if end and end.ended == "within" else _WARMER
-    text = "The report says why blocks were rejected"
     return f"{text}. {_longer(analysis)}" if end and end.ended == "within" else text
 
 
@@ -92,10 +93,21 @@ def _longer(analysis: Analysis) -> str:
         return _step("Measure until it is settled", calls.until_settled(analysis))
     if end.within is None:
         return "Measure at least two blocks, better six"
-    seconds = (hints.seconds_of(analysis, _MORE_BLOCKS) or 0.0) + time_plan.MARGIN
-    minutes = math.ceil(max(seconds, 2 * end.within) / 60)
+    minutes = _planned_minutes(analysis) or _minutes_of_more_blocks(analysis, end.within)
     command = calls.again(analysis, {**calls.same_load(analysis), "--max-time": f"{minutes}m"})
     return _step("Give it more time", command or f"--max-time {minutes}m")
+
+
+def _planned_minutes(analysis: Analysis) -> int:
+    """Returns the minutes that the run has named after its only block; 0 where it has named none."""
+    run = analysis.run
+    plan = time_plan.plan(run, run_status.status_of(run)) if analysis.verdict.n == 1 else None
+    return plan.minutes if plan else 0
+
+
+def _minutes_of_more_blocks(analysis: Analysis, within: float) -> int:
+    seconds = (hints.seconds_of(analysis, _MORE_BLOCKS) or 0.0) + time_plan.MARGIN
+    return math.ceil(max(seconds, 2 * within) / 60)
 
 
 def _more_blocks(pair: Pair) -> str:
@@ -124,33 +136,44 @@ def _needed_blocks(pair: Pair) -> int | None:
 
 def _switch(pair: Pair) -> str:
     if pair.is_switch:
-        return f"Set {PROPERTY}: true in application.yaml; to go back, false and a restart"
+        return SWITCH
     properties = pair.analysis.run.experiment.properties_of(pair.decision.of)
     settings = [f"{name}={value}" for name, value in properties.settings.items()]
     return f"Run it as {pair.decision.of}" + (f": {' '.join(settings)}" if settings else "")
 
 
-def _other_limit(pair: Pair) -> str | None:
-    """Says what to change of that which limits the second variant."""
-    analysis, results = pair.analysis, pair.results
-    if all(result.keeps_up for result in results):
-        return _more_load(pair)
-    result = results[1]
+def _other_limit(pair: Pair) -> str:
+    """Says what to change of that which limits the second variant, or what tells more about the pair."""
+    keep_up = all(result.keeps_up for result in pair.results)
+    if not keep_up and (cure := _cure(pair)):
+        return cure
+    if pair.decision.rule == 4 and _needed_blocks(pair):
+        return _more_blocks(pair)
+    result = pair.results[1]
+    is_by_load = result.bottleneck.resource == "load" and result.growth is None
+    return _more_load(pair) if keep_up or is_by_load else _find_out(pair)
+
+
+def _cure(pair: Pair) -> str | None:
+    """Says what to change of that which limits the second variant; None where it is the load, or unknown."""
+    result = pair.results[1]
     limit = result.bottleneck
     if limit.inside is not None and bottlenecks.is_slow(limit.inside):
         held = bottleneck_words(limit.inside.pool).removeprefix("its ")
         place = f" ({limit.inside.place})" if limit.inside.place else ""
         return f"Shorten the time that {held} are held{place}: a larger pool does not help"
-    if limit.resource in ("load", "unknown"):
+    # Of a limit beside the load, more load is no cure.
+    resource = next((name for name in limit.resources if name != "load"), "load")
+    if resource in ("load", "unknown"):
         return None
-    if limit.resource not in _STEPS:
-        name = bottleneck_words(limit.resource)
-        return f"Shorten what requests wait for: {name}" if limit.resource not in RESOURCES else f"Enlarge {name}"
-    text, option = _STEPS[limit.resource]
-    if limit.resource == "cpu" and bottlenecks.long_pauses(analysis, pair.decision.of):
+    if resource not in _STEPS:
+        name = bottleneck_words(resource)
+        return f"Shorten what requests wait for: {name}" if resource not in RESOURCES else f"Enlarge {name}"
+    text, option = _STEPS[resource]
+    if resource == "cpu" and bottlenecks.long_pauses(pair.analysis, pair.decision.of):
         text = _WITH_LONG_PAUSES
     options = _doubled(pair, option, result) if option else {}
-    return _step(text, calls.again(analysis, options) if options else None)
+    return _step(text, calls.again(pair.analysis, options) if options else None)
 
 
 #: By what limits a variant: what to do, and the option that tries it with twice as much.
@@ -183,9 +206,22 @@ def _more_load(pair: Pair) -> str:
     analysis = pair.analysis
     experiment = analysis.run.experiment
     if not isinstance(experiment.load, ClosedLoad):
-        return "Measure a higher rate: at this one both keep up"
+        keeps_up = "both keep" if all(result.keeps_up for result in pair.results) else f"{pair.decision.of} keeps"
+        return f"Measure a higher rate: at this one {keeps_up} up"
     starts = [bottlenecks.binds_from(result, experiment) for result in pair.results]
     first = min((start[1] for start in starts if start), default=float(experiment.load.users))
     users = curve_sentences.users_that_part(analysis) or math.ceil(2 * max(first, experiment.load.users))
     command = calls.again(analysis, {"--users": f"{users}"})
     return _step("Measure more users, if you expect them", command or f"{users:,} users")
+
+
+def _find_out(pair: Pair) -> str:
+    """Says how to find out what limits the second variant."""
+    analysis, name = pair.analysis, pair.decision.of
+    asked = f"Find out what requests of {name} wait for"
+    if any(name in block.diagnosis for block in analysis.accepted):
+        return f"{asked}: the report shows where its threads stood"
+    if analysis.run.manifest.target == "kubernetes":
+        return f"{asked}: take thread dumps in its pod under load (jcmd)"
+    command = calls.again(analysis, {"--thread-dumps": "always"})
+    return f"{asked}: {command or 'vtlab run FILE --thread-dumps always, with a file of vtlab init'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vtlab.model.run import Analysis
+from vtlab.report.words import next_step
 from vtlab.report.words.effects import PROPERTY, Pair
 
 #: Lines of ``application.yaml``.
@@ -28,6 +29,8 @@ class TurningItOn:
     source: str
     #: Whether the decision leaves it to the reader.
     is_open: bool
+    #: Whether NEXT says how to go back.
+    is_back_in_next: bool
 
     @property
     def title(self) -> str:
@@ -36,8 +39,10 @@ class TurningItOn:
 
     @property
     def lines(self) -> list[str]:
-        """The same, briefly."""
+        """The same, briefly, without what NEXT says."""
         texts = [self.not_measured, f"{self.meters} {self.watch}"]
+        if not self.is_back_in_next:
+            texts.insert(0, self.back)
         return [f"If you set {PROPERTY}: true in application.yaml:", *texts] if self.is_open else texts
 
 
@@ -58,4 +63,5 @@ def turning_it_on(analysis: Analysis) -> TurningItOn | None:
         " measured.",
         source=SOURCE,
         is_open=bool({"trade-off", "no decision"} & advices),
+        is_back_in_next=next_step.sentence(analysis) == next_step.SWITCH,
     )

@@ -10,11 +10,11 @@ from vtlab.report.words import advice, next_step, objective, why
 
 @dataclass(frozen=True)
 class VerdictLines:
-    """The lines VERDICT, WHY, NEXT and SLO; None where there is nothing to say."""
+    """The lines VERDICT, WHY, NEXT and SLO; None where there is nothing to say. NEXT always has a step."""
 
     verdict: str
     why: str | None
-    next: str | None
+    next: str
     slo: str | None = None
 
     @property
