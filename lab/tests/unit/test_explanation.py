@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support import recorded
@@ -26,6 +28,15 @@ def test_blocking_platform_threads() -> None:
     assert names(e) == ["tomcat-threads", "load", "cpu", "connections"]
     assert e.bounds[2].bound == pytest.approx(1 / 0.00034, rel=0.001)
     assert e.bounds[2].service_demand == pytest.approx(0.00034, rel=0.001)
+
+
+@pytest.mark.parametrize(("ok", "named"), [(22_500, "unknown"), (29_400, "load")])
+def test_a_single_value_of_what_a_request_takes_alone_gives_no_model(ok: int, named: str) -> None:
+    """Nobody knows how far it is off: the bound is named where it is reached, and nothing is expected."""
+    whole = measured("virtual", (ok, 30, {"cpu_cores": 0.3}))
+    (phases,) = whole.blocks
+    e = explain(Measured(whole.experiment, "virtual", [replace(phases, single=phases.single[:1])]))
+    assert (e.bottleneck.resource, e.modelled) == (named, None)
 
 
 def test_blocking_virtual_threads_have_no_tomcat_bound() -> None:
