@@ -164,8 +164,8 @@ class LoadSearch:
         return self._measure([1])
 
     def _measure(self, levels: Sequence[int]) -> tuple[Ended, str] | None:
-        """Measures as many of these levels as there is time for, by one call of k6, or by one each where users read rows
-        of data. Returns why the search ends there; None where it goes on."""
+        """Measures as many of these levels as there is time for, by one call of k6, or by one each where users read
+        rows of data. Returns why the search ends there; None where it goes on."""
         if len(levels) > 1 and rows.need_calls_of_their_own(self._experiment):
             return next((stop for users in levels if (stop := self._measure([users]))), None)
         window, rounds = self._planned(min(levels))

@@ -26,8 +26,8 @@ def network_of(
     measured: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer: float = 1.0
 ) -> Network | None:
     """Models the variant as a network of what is known of it alone, with these capacities, and the CPU where it has no
-    bound, too; None where it is not known well how long a request takes alone, as by a single value. It takes so many times
-    longer."""
+    bound, too; None where it is not known well how long a request takes alone, as by a single value. It takes so many
+    times longer."""
     alone, held = estimate_alone(measured, round_alone), estimate_alone(measured, service_alone)
     load = measured.experiment.load
     if (
