@@ -292,6 +292,19 @@ def test_collections_that_stop_all_threads_leave_a_core_idle(server: dict[str, f
         assert e.next is None, "with more memory the CPU's bound is another"
 
 
+@pytest.mark.parametrize("pausing", [0.1, 0.15, 0.2, 0.25, 0.3])
+def test_pauses_are_more_than_half_of_what_is_missing_where_memory_is_named(pausing: float) -> None:
+    exp, shares = users(50, limits={"cpu": 2, "memory": "512Mi", "heap": "256m"}), []
+    for cores in range(100, 195, 2):
+        server = {"cpu_cores": cores / 100, "gc_share": pausing}
+        e = explain(measured("virtual", (18_000, 30, server), exp=exp, alone=0.002))
+        assert e.modelled is not None
+        if e.bottleneck.resource == "memory":
+            shares.append(pausing / (1 - 600 / e.modelled))
+    assert shares
+    assert min(shares) > 0.5
+
+
 def test_open_load_is_bounded_by_its_arrivals() -> None:
     e = explain(measured("virtual", (4500, 30, {"cpu_cores": 0.05}), exp=recorded.arrivals(), cpu=0.0003))
     assert (e.bottleneck.resource, e.bottleneck.bound, e.modelled) == ("load", 150, 150)
