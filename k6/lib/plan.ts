@@ -253,12 +253,16 @@ class Planner {
   addLightLoad(): void {
     const { light, lightSettle, lightMeasure } = this.input;
     for (const [variant, rates] of Object.entries(light)) {
+      // How many requests of a closed load there were before nobody knows.
+      let rowsBefore = this.phases.some((phase) => phase.variant === variant) ? undefined : 0;
       for (const rate of rates) {
         const start = rate > 0 ? lightSettle : Math.min(lightSettle, IDLE_SETTLE);
         // Each user's first arrival comes before the window, which so has no new connections: they would cost the
         // variant CPU. An arrival is dropped where an answer takes longer than that.
         const users = Math.min(Math.max(1, Math.ceil((rate * start) / 1000)), MOST_LIGHT_USERS);
-        this.add('light', variant, { ...BARE, users, rate, start, end: start + lightMeasure });
+        const end = start + lightMeasure;
+        this.add('light', variant, { ...BARE, users, rate, start, end, rowsBefore });
+        if (rowsBefore !== undefined) rowsBefore += Math.ceil((rate * end) / 1000);
       }
     }
   }

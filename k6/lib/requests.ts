@@ -117,6 +117,7 @@ export class RequestUsers implements Users {
     const draw = this.choices.of(phase, user);
     const tokens = this.captured[phase.variant];
     const isLoggedOut = this.secrets.login !== null && !tokens;
+    if (phase.rowsBefore !== undefined) this.turns.begin(phase.variant, phase.rowsBefore, user);
     const nextRow = () => (isRowKept ? user % rows.length : this.turns.next(phase.variant, user, phase.users));
     const next = () => requests[draw()] as Turn;
     return {

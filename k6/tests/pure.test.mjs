@@ -824,6 +824,38 @@ test('no phase asks for the rows of the phase before: a cache of a quarter of th
   }
 });
 
+test('a row is read once by 2, 4 and 8 users, each in a call of its own', () => {
+  const taken = [];
+  for (const users of [2, 4, 8]) {
+    const call = Array.from({ length: users }, () => new Rows(1000, { platform: taken.length }));
+    for (let i = 0; i < 20 * users; i++) taken.push(call[i % users].next('platform', i % users, users));
+  }
+  assert.deepEqual(taken, [...taken.keys()]);
+});
+
+test('a row is read once by light load, whose users change from rate to rate', () => {
+  const LIGHT = '{"virtual":[2,0,8,3],"platform":[5]}';
+  const { phases } = plan(input({}, { LIGHT, LIGHT_SETTLE: '1s', LIGHT_MEASURE: '2s', ORDER: '', WARMUP_CYCLES: '0' }));
+  const of = phases.filter(({ variant }) => variant === 'virtual');
+  assert.equal(new Set(of.map(({ users }) => users)).size, 4);
+  const all = Array.from({ length: Math.max(...of.map(({ users }) => users)) }, () => new Rows(1000, { virtual: 7 }));
+  const taken = of.flatMap(({ rowsBefore, users, rate, end }) =>
+    all.slice(0, users).flatMap((rows, user) => {
+      rows.begin('virtual', rowsBefore, user);
+      const next = dealt(evenly(rate), user, users);
+      const read = [];
+      while (rate > 0 && next() < end) read.push(rows.next('virtual', user, users));
+      return read;
+    }),
+  );
+  assert.deepEqual(
+    taken.toSorted((a, b) => a - b),
+    Array.from({ length: 3 * (2 + 8 + 3) }, (_, i) => 7 + i),
+  );
+  // After trials nobody knows how many rows were taken.
+  assert.equal(plan(input({}, { LIGHT })).phases.at(-1).rowsBefore, undefined);
+});
+
 test('phases of a variant differ in what they draw, and those of the variants are alike', () => {
   const weights = [0.9, 0.1];
   const sequence = (variant, kind, turn, user = 0) => {

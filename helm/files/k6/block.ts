@@ -29,7 +29,8 @@
 //                An answer may take as long as LIGHT_SETTLE
 // SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
 // PRIVATE        a file with what only k6 is to read: rows of the data, the login (vtlab writes it)
-// ROWS           JSON: variant -> rows of the data that earlier calls took; default: none
+// ROWS           JSON: variant -> rows of the data that earlier calls took; default: none. Each row is read once in a call with
+//                one number of users, or with light load alone: who joins later begins at rows that others have read
 // PREFLIGHT      true: each request, or each task of a script, once for each variant, and nothing else
 // ORIGIN         of a user's script: the origin in it that stands for the variant
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document

@@ -96,7 +96,8 @@ class Named:
         assert m.throughput is not None
         # Where a machine lets the times of a lone user scatter, vtlab has no model, and says so. The name stands.
         alone = estimate_alone(m, round_alone)
-        assert explained.modelled is not None or not (alone and alone.is_known), (alone, explained)
+        is_alone_known = alone is not None and alone.high is not None and alone.is_known
+        assert explained.modelled is not None or not is_alone_known, (alone, explained)
         least = REACHED * (limit.bound if explained.modelled is None else explained.modelled)
         assert m.throughput >= least, explained
         assert limit.bound * limit.utilisation == pytest.approx(m.throughput)

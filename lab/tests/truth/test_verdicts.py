@@ -77,9 +77,9 @@ def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None
     analysis = analysed(lab, THREADS, planned, 3)
     assert outcome(analysis, "capacity").judgement == "same"
     assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
-    same = "the load limits both; neither is near a metered limit: platform's Tomcat threads would limit it from about"
+    same = "the load limits both; neither is near a metered limit: of what is metered, platform's Tomcat threads come"
     why = (verdict_lines(analysis).why or "").lower()
-    assert why.startswith(tuple(f"{same} {users} users".lower() for users in (42, 43, 44))), why
+    assert why.startswith(tuple(f"{same} first, from about {users} users".lower() for users in (42, 43, 44))), why
 
 
 def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:

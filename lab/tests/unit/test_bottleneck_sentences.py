@@ -50,8 +50,15 @@ def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
     assert text(limit(THREADS), 199.5, THREADS) == (
         "limited by its 200 Tomcat threads, which can serve about 200/s (196–204)."
     )
-    above = bound("load", 977.5, 1000, 986.8, None)
-    assert text(limit(above), 986.8, above) == "limited by the load (1,000 users), at most about 977.5/s."
+    above = bound("load", 977.5, 1000, 986.8)
+    assert text(limit(above), 986.8, above) == "limited by the load (1,000 users), at most about 977.5/s (957.9–997.1)."
+
+
+def test_a_bound_of_a_single_value_has_no_figure() -> None:
+    """Nobody knows how far it is off."""
+    load, pool = bound("load", 977.5, 1000, 986.8, None), bound("db-pool", 900, 10, 880, None)
+    assert text(limit(load), 986.8, load) == "limited by the load (1,000 users)."
+    assert text(limit(pool), 880, pool) == "limited by its 10 database connections."
 
 
 @pytest.mark.parametrize("together", [(), ("load",)])
@@ -91,11 +98,13 @@ def test_the_modelled_throughput_stands_beside_a_measurement_below_its_bound() -
 
 
 def test_two_that_share_the_blame_are_named_together() -> None:
-    cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258, None)
+    cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258)
+    together = "limited by the load (7 users) and the CPU (1 core) together; the model expects 262/s"
     assert text(limit(load, "cpu"), 258, load, cpu, modelled=262.0) == (
-        "limited by the load (7 users) and the CPU (1 core) together; the model expects 262/s;"
-        " alone they would allow: the load about 300/s and the CPU about 312/s (305.8–318.2)."
+        f"{together}; alone they would allow: the load about 300/s (294–306) and the CPU about 312/s (305.8–318.2)."
     )
+    single = bound("load", 300, 7, 258, None)
+    assert text(limit(single, "cpu"), 258, single, cpu, modelled=262.0) == f"{together}."
 
 
 def test_unknown_says_what_the_model_and_the_nearest_bound_are() -> None:
@@ -143,7 +152,7 @@ def test_a_pool_of_one() -> None:
 
 
 def test_the_load_of_one_user_is_of_one_user() -> None:
-    single = bound("load", 10, 1, 9.9, None)
+    single = bound("load", 10, 1, 9.9)
     assert text(limit(single), 9.9, single).startswith("limited by the load (1 user), at most")
 
 

@@ -71,7 +71,13 @@ def test_a_bound_is_refuted_only_by_more_than_the_upper_end_of_its_interval() ->
     bound = Bound(resource="db-pool", bound=40, low=30, high=52, utilisation=1.25, capacity=10, service_demand=0.25)
     assert not is_refuted(bound)
     assert is_refuted(bound.model_copy(update={"utilisation": 1.5}))
-    assert is_refuted(bound.model_copy(update={"low": None, "high": None}))
+    # Of a single value nobody knows how far it is off: as for the demand that is known least.
+    single = bound.model_copy(update={"low": None, "high": None})
+    assert [is_refuted(single.model_copy(update={"utilisation": share})) for share in (1.25, 1.6, 1.7)] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_next_is_none_of_those_that_share_the_blame() -> None:

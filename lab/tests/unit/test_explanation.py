@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support import recorded
@@ -26,6 +28,15 @@ def test_blocking_platform_threads() -> None:
     assert names(e) == ["tomcat-threads", "load", "cpu", "connections"]
     assert e.bounds[2].bound == pytest.approx(1 / 0.00034, rel=0.001)
     assert e.bounds[2].service_demand == pytest.approx(0.00034, rel=0.001)
+
+
+@pytest.mark.parametrize(("ok", "named"), [(22_500, "unknown"), (29_400, "load")])
+def test_a_single_value_of_what_a_request_takes_alone_gives_no_model(ok: int, named: str) -> None:
+    """Nobody knows how far it is off: the bound is named where it is reached, and nothing is expected."""
+    whole = measured("virtual", (ok, 30, {"cpu_cores": 0.3}))
+    (phases,) = whole.blocks
+    e = explain(Measured(whole.experiment, "virtual", [replace(phases, single=phases.single[:1])]))
+    assert (e.bottleneck.resource, e.modelled) == (named, None)
 
 
 def test_blocking_virtual_threads_have_no_tomcat_bound() -> None:
@@ -279,6 +290,19 @@ def test_collections_that_stop_all_threads_leave_a_core_idle(server: dict[str, f
     if named == "memory":
         assert (e.bottleneck.utilisation, e.bottleneck.bound, e.bottleneck.inside) == (None, None, None)
         assert e.next is None, "with more memory the CPU's bound is another"
+
+
+@pytest.mark.parametrize("pausing", [0.1, 0.15, 0.2, 0.25, 0.3])
+def test_pauses_are_more_than_half_of_what_is_missing_where_memory_is_named(pausing: float) -> None:
+    exp, shares = users(50, limits={"cpu": 2, "memory": "512Mi", "heap": "256m"}), []
+    for cores in range(100, 195, 2):
+        server = {"cpu_cores": cores / 100, "gc_share": pausing}
+        e = explain(measured("virtual", (18_000, 30, server), exp=exp, alone=0.002))
+        assert e.modelled is not None
+        if e.bottleneck.resource == "memory":
+            shares.append(pausing / (1 - 600 / e.modelled))
+    assert shares
+    assert min(shares) > 0.5
 
 
 def test_open_load_is_bounded_by_its_arrivals() -> None:

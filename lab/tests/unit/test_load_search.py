@@ -181,6 +181,15 @@ def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
     assert at_64 == pytest.approx({"platform": 98, "virtual": 640}, rel=0.03)
 
 
+def test_levels_whose_users_read_rows_have_a_call_each() -> None:
+    # Who joins within a call would begin at rows that others have read.
+    pair = Pair()
+    curve, _, _ = searched(pair, PLANNED.model_copy(update={"data": "owners.csv"}))
+    assert [users for users, _ in pair.calls[1:]] == [(1,), (2,), (4,), (8,), (16,), (32,), (64,), (5,), (6,)]
+    assert (curve.ended, len(curve.points)) == ("levelled off", 18)
+    assert {order[0] for _, order in pair.calls[1:]} == set(PLANNED.variants)
+
+
 def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_call_first() -> None:
     pair = Pair(ENDLESS)
     searched(pair, within=1000)

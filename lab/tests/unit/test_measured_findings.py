@@ -125,6 +125,20 @@ def limited_by(resource: str, *together: str) -> dict[str, Any]:
 STARVED = {"bottleneck": Bottleneck(resource="carriers", utilisation=None, bound=None)}
 
 
+def served_in(p95: float | None, throughput: float = 49.0) -> dict[str, Any]:
+    """A result with that tail."""
+    return {"throughput": throughput, "latency": {"p50": 0.3, "p95": p95, "p99": None}}
+
+
+#: Twenty requests on a CPU without time to spare, half of which wait for a carrier, at equal throughput.
+USED_UP = Case(
+    {"virtual_queued": 10.0, "cpu_cores": 0.97, "cpu_limit": 1.0, **RUNNING},
+    trial=in_flight(20),
+    result=served_in(0.5),
+    platform_result=served_in(0.4),
+)
+
+
 def waits_for_a_pool(p95: float | None, throughput: float = 49.0, pool: str = "db-pool") -> dict[str, Any]:
     """A result whose requests wait for a connection."""
     latency = {"p50": 0.5, "p90": 0.51, "p95": p95, "p99": None}
@@ -235,8 +249,23 @@ CASES: dict[str, Cases] = {
                 "0.9 threads wait for a carrier",
                 "carriers",
             ),
+            # A CPU that is used up: computations keep the carrier, and the slowest requests wait for their ends.
+            (
+                USED_UP,
+                "10 threads wait for a carrier, with 20 requests in flight, while 97 % of the CPU is in use; p95 is"
+                " 500 ms, 400 ms on platform threads",
+                "carriers",
+            ),
         ],
         [
+            # An ordinary queue at a CPU that is used up: platform threads wait as long in it.
+            replace(USED_UP, result=served_in(0.49)),
+            replace(USED_UP, result=served_in(None)),
+            # Another throughput has other waits.
+            replace(USED_UP, result=served_in(0.5, throughput=55.0)),
+            replace(USED_UP, virtual={**USED_UP.virtual, "virtual_queued": 4.9}),
+            # Ready in pauses alone.
+            replace(USED_UP, virtual={**USED_UP.virtual, "gc_share": 0.3}),
             Case({"virtual_queued": 249.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
             Case({"virtual_queued": 250.0, "cpu_cores": 0.9, "cpu_limit": 1.0}, trial=IN_FLIGHT),
             Case({"virtual_queued": 0.9, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=in_flight(1)),

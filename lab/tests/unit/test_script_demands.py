@@ -10,7 +10,9 @@ from tests.support import recorded
 from tests.support.phases import bound_of, measured, users
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured
-from vtlab.model.records import Counts, Trial
+from vtlab.model.records import Block, Counts, Trial
+from vtlab.report.pages import html, markdown
+from vtlab.report.parts import performance, time_split
 
 #: Requests of an iteration.
 SENT = 5
@@ -66,3 +68,18 @@ def test_users_who_sleep_between_requests_are_not_in_flight() -> None:
     for trial in m.trials:
         trial.latency = recorded.latency(trial.ok, 1.2)
     assert explain(m).bottleneck.resource == "carriers"
+
+
+def test_a_script_has_no_queue_time() -> None:
+    # Four of five requests are no wait for a thread, though the client's mean is of all five.
+    def five_requests(_: Block, trial: Trial) -> Trial:
+        return trial.model_copy(update={"requests": Counts(passed=SENT * trial.ok, failed=0)})
+
+    analysis = recorded.analysed(recorded.with_trials(recorded.run(blocks=3), five_requests))
+    results = analysis.verdict.variants
+    assert [result.queue_time for result in results.values()] == [None, None]
+    assert all(result.has_latency and result.service_time for result in results.values())
+    assert [row[8] for row in performance.latency_table(analysis).rows] == ["–", "–"]
+    assert time_split.time_panels(analysis) == [], "a bar without a queue would say that none waits"
+    assert "waits for a thread" not in html.render([analysis])
+    assert "queue time" in markdown.render([analysis])

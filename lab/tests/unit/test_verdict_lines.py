@@ -404,10 +404,11 @@ def test_another_limit_is_far_only_where_more_load_was_tried() -> None:
         service_demand=0.2,
     )
     analysis = concluded(base=with_users(threads, throughput=100.0))
-    said = (
-        "The load limits both; neither is near {} limit: platform's Tomcat threads would limit it from about 200 users"
+    of_metered = (
+        "The load limits both; neither is near a metered limit: of what is metered, platform's Tomcat threads come"
+        " first, from about 200 users"
     )
-    assert verdict_lines(analysis).why == said.format("a metered")
+    assert verdict_lines(analysis).why == of_metered
     points = [
         Point(variant=name, users=40, throughput=rate, mean=0.2, p99=None, failed=0.0)
         for name, rate in (("platform", 199.0), ("virtual", 200.0))
@@ -416,10 +417,17 @@ def test_another_limit_is_far_only_where_more_load_was_tried() -> None:
     searched = replace(
         analysis, run=replace(analysis.run, manifest=recorded.copied(analysis.run.manifest, {"curve": curve}))
     )
-    assert verdict_lines(searched).why == said.format("another")
+    assert verdict_lines(searched).why == (
+        "The load limits both; neither is near another limit: platform's Tomcat threads would limit it from about 200"
+        " users"
+    )
     points[1] = points[1].model_copy(update={"throughput": 115.0})
     stopped = recorded.copied(analysis.run.manifest, {"curve": curve.model_copy(update={"points": points})})
-    assert verdict_lines(replace(analysis, run=replace(analysis.run, manifest=stopped))).why == said.format("a metered")
+    assert verdict_lines(replace(analysis, run=replace(analysis.run, manifest=stopped))).why == of_metered
+    cpu = concluded(base=with_users(threads.model_copy(update={"resource": "cpu"}), throughput=100.0))
+    assert (verdict_lines(cpu).why or "").endswith(
+        "of what is metered, platform's CPU comes first, from about 200 users"
+    )
 
 
 def test_one_block_asks_for_more_time() -> None:

@@ -287,6 +287,27 @@ def test_trials_without_an_answer_are_no_cycles(tmp_path: Path) -> None:
     assert len(block.warmup) == 2 * 5
 
 
+def test_phases_with_other_numbers_of_users_who_read_rows_have_calls_of_their_own(tmp_path: Path) -> None:
+    # Who joins within a call would begin at rows that others have read.
+    windows = COUNTED | {"warmup_requests": 0}
+    reading = replay.experiment(windows=windows).model_copy(update={"data": "owners.csv"})
+    target = replaying(replay.run(reading, warm_up=5).blocks)
+    one_block(target, tmp_path, reading)
+    assert target.journal.events[:3] == [
+        "2 cheap and 0 trial-load cycles of platform virtual",
+        "3 trial-load cycles of platform virtual",
+        "end of the warm-up",
+    ]
+    paced_reading = PACED.model_copy(update={"data": "owners.csv"})
+    target = replaying([paced(3)], raised_cores=1.5)
+    one_block(target, tmp_path / "paced", paced_reading)
+    assert target.journal.events[3:6] == [
+        "1 trial-load cycles of platform virtual",
+        "end of the warm-up",
+        "trials virtual platform platform virtual of platform virtual",
+    ]
+
+
 CHEAP = ["raise platform virtual", "2 cheap and 0 trial-load cycles of platform virtual", "restore"]
 
 

@@ -86,8 +86,7 @@ def _summarise(measured: Measured) -> VariantResult:
         cpu_per_request=cpu_per_ok(measured.trials),
         memory=max(measured_values, default=None),
         service_time=service,
-        # Measured by two clocks: the difference may be below zero.
-        queue_time=None if service is None or mean is None else max(0.0, mean - service),
+        queue_time=_queue_time(measured, mean, service),
         bottleneck=explained.bottleneck,
         next=explained.next,
         bounds=explained.bounds,
@@ -98,6 +97,15 @@ def _summarise(measured: Measured) -> VariantResult:
         expected=expected,
         fidelity=throughput / expected if expected and measured.trials else None,
     )
+
+
+def _queue_time(measured: Measured, mean: float | None, service: float | None) -> float | None:
+    """Computes what a request waits for a thread; None for a script: its latency is of an iteration, which may have
+    several requests and sleep between them."""
+    if service is None or mean is None or any(trial.requests is not None for trial in measured.trials):
+        return None
+    # Measured by two clocks: the difference may be below zero.
+    return max(0.0, mean - service)
 
 
 def _breakdown(measured: Measured) -> Breakdown | None:

@@ -50,7 +50,8 @@ def _parts() -> table.Panel:
     return Table(
         "Response time and its parts",
         "The wait of a client for its answer: before a thread has its request (queue), and what the request then takes"
-        " (service), where the server tells them. Means. Queue time is the cost of too few threads.",
+        " (service), where the server tells them. Means. Queue time is the cost of too few threads; a script"
+        " has none here.",
         {"variant": "variant"},
         [
             Column("response", "s", queries.latency_mean(), texts=[NOT_SETTLED]),

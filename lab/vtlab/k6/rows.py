@@ -8,7 +8,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import ClosedLoad
+
+
+def need_calls_of_their_own(experiment: Experiment) -> bool:
+    """Tells whether phases with other numbers of users are to be other calls of k6. Users share no state: who joins
+    within a call would read the rows that others have read before."""
+    return experiment.workload.data is not None and isinstance(experiment.load, ClosedLoad)
 
 
 class RowsTaken:

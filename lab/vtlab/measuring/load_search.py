@@ -12,6 +12,7 @@ from vtlab.analysis import load_curve
 from vtlab.analysis.validity import generator, jit_compiler
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
+from vtlab.k6 import rows
 from vtlab.measuring.warm_up import are_compiled
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
@@ -163,8 +164,10 @@ class LoadSearch:
         return self._measure([1])
 
     def _measure(self, levels: Sequence[int]) -> tuple[Ended, str] | None:
-        """Measures as many of these levels as there is time for, by one call of k6. Returns why the search ends there;
-        None where it goes on."""
+        """Measures as many of these levels as there is time for, by one call of k6, or by one each where users read
+        rows of data. Returns why the search ends there; None where it goes on."""
+        if len(levels) > 1 and rows.need_calls_of_their_own(self._experiment):
+            return next((stop for users in levels if (stop := self._measure([users]))), None)
         window, rounds = self._planned(min(levels))
         affordable = self._affordable(levels, window, rounds)
         if not affordable:

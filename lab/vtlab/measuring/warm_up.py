@@ -10,6 +10,7 @@ from functools import partial
 
 from vtlab.analysis.validity import failing, jit_compiler, steady_state
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
+from vtlab.k6 import rows
 from vtlab.measuring.block_state import BlockState, is_given_up
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -121,9 +122,10 @@ class WarmUp:
         while state.variants:
             trials = [variant for variant in order if variant in state.variants]
             gives_up = may_end and bool(trials) and round_pacing.gives_up(state.experiment, trials[-1])
+            is_apart = bool(cheap) and rows.need_calls_of_their_own(state.experiment)
             call = LoadCall(
                 warmup_cycles=cheap,
-                trial_load_cycles=trial_load,
+                trial_load_cycles=0 if is_apart else trial_load,
                 trial_order=trials,
                 wait_for_answers=not gives_up,
                 pacing=state.pacing,
@@ -147,7 +149,7 @@ class WarmUp:
             if self._is_over(done, counts):
                 # No trial of this call counts: it followed cycles that were not steady, or its variant has left.
                 return
-            cheap, trial_load, order = 0, 1, ()
+            cheap, trial_load, order = 0, trial_load if is_apart else 1, ()
 
     def _is_over(self, done: int, counts: CycleCounts) -> bool:
         """Tells whether no cycle follows so many: none may, or all variants are warm."""
@@ -194,7 +196,8 @@ class WarmUp:
     def _are_followed_by_trials(self) -> bool:
         """Tells whether the trials are independent of the cycles before them."""
         experiment = self._state.experiment
-        return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.reset
+        is_independent = experiment.windows.wait_for_answers and not experiment.reset
+        return experiment.is_paced and is_independent and not rows.need_calls_of_their_own(experiment)
 
     def _longest_round(self) -> float:
         """Returns the seconds of the longest declared round; 0 where none is declared."""

@@ -36,6 +36,11 @@ class Bound(_Conclusion):
     #: Resource-seconds per request.
     service_demand: float
 
+    @property
+    def has_interval(self) -> bool:
+        """Tells whether several values tell how well it is known."""
+        return self.low is not None and self.high is not None
+
 
 class Inside(_Conclusion):
     """A pool that is full below its bound: what is inside it has become slow. Far below, enlarging it does not help."""

@@ -69,7 +69,15 @@ export class Rows {
     this.before = before;
   }
 
-  /** Returns the next row of one of so many users, who share no state: each takes every `users`-th. */
+  /** Begins a phase before which all users together have taken so many rows in this call. */
+  begin(variant: string, taken: number, user: number): void {
+    this.following[variant] = (this.before[variant] ?? 0) + taken + user;
+  }
+
+  /**
+   * Returns the next row of one of so many users, who share no state: each takes every `users`-th. One that joins in a
+   * later phase cannot know what the others have taken: their number stays the same, or the plan knows it (`begin`).
+   */
   next(variant: string, user: number, users: number): number {
     const row = this.following[variant] ?? (this.before[variant] ?? 0) + user;
     this.following[variant] = row + users;

@@ -41,6 +41,8 @@ export interface Phase {
   isThinkTimeExponential: boolean;
   /** Milliseconds over which the users start, evenly. */
   rampUp: number;
+  /** Rows of the data that the phases before take, where the plan knows it. */
+  rowsBefore?: number | undefined;
   /** Requests that each user sends; undefined: as many as it can until the window's end. */
   requests?: number;
   /** False: the window opens when throughput is steady, while users who have just begun still have short waits. */

@@ -197,21 +197,35 @@ def _are_starved(bottleneck: Bottleneck) -> bool:
 def starved_carriers(pair: Pair) -> Shown | None:
     """Detects a wait for carriers: it is the bottleneck, or virtual threads spend a quarter of a request's time or more
     ready and without a carrier, while the CPU has time to spare. Beyond what is ready in pauses of collections, in
-    throttled periods, and in an ordinary queue at a CPU in such use, which platform threads have, too."""
+    throttled periods, and in an ordinary queue at a CPU in such use, which platform threads have, too. That of a CPU
+    that is used up may be of any length: it counts where the slowest requests wait longer in it at the same
+    throughput, as behind computations that keep a carrier until they end."""
     virtual = pair.virtual
     queued, in_flight = virtual.mean("virtual_queued"), virtual.in_flight
     cpu, limit = virtual.mean("cpu_cores"), virtual.mean("cpu_limit") or virtual.mean("processors")
     if queued is None or cpu is None or not limit:
         return None
-    beyond = queued - _ready_anyway(virtual, cpu / limit)
-    is_much = beyond >= 1 and beyond >= LEAST_WAIT * in_flight
-    if cpu >= REACHED * limit or not (is_much or _are_starved(virtual.result.bottleneck)):
-        return None
-    return Shown(
+    amount = (
         f"{_count(queued)} threads wait for a carrier, with {_count(in_flight)} requests in flight,"
-        f" while {_share(cpu / limit)} of the CPU is in use",
-        "carriers",
+        f" while {_share(cpu / limit)} of the CPU is in use"
     )
+    is_used_up = cpu >= REACHED * limit
+    beyond = queued - _ready_anyway(virtual, 0.0 if is_used_up else cpu / limit)
+    is_much = beyond >= 1 and beyond >= LEAST_WAIT * in_flight
+    if is_used_up:
+        p95, before = (side.result.latency.get("p95") if side else None for side in (virtual, pair.platform))
+        if not is_much or not _serve_alike(pair) or not p95 or not before or p95 < MORE * before:
+            return None
+        return Shown(f"{amount}; p95 is {_seconds(p95)}, {_seconds(before)} on platform threads", "carriers")
+    return Shown(amount, "carriers") if is_much or _are_starved(virtual.result.bottleneck) else None
+
+
+def _serve_alike(pair: Pair) -> bool:
+    """Tells whether both variants have about the same throughput."""
+    if pair.platform is None:
+        return False
+    served, served_before = pair.virtual.result.throughput, pair.platform.result.throughput
+    return NO_LOWER * served_before <= served <= NO_HIGHER * served_before
 
 
 def _ready_anyway(virtual: Side, use: float) -> float:
@@ -316,8 +330,8 @@ def unfair_pool(pair: Pair) -> Shown | None:
     virtual, platform = pair.virtual, pair.platform
     if platform is None or any(_full_pool(side.result.bottleneck) != "db-pool" for side in (virtual, platform)):
         return None
-    served, served_before = virtual.result.throughput, platform.result.throughput
-    if not NO_LOWER * served_before <= served <= NO_HIGHER * served_before:
+    served = virtual.result.throughput
+    if not _serve_alike(pair):
         return None
     for name in _TAILS:
         tail, before = (side.result.latency.get(name) for side in (virtual, platform))

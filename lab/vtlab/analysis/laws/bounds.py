@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vtlab.analysis.laws.demands import capacity, cpu_station, demand, idle_cores
-from vtlab.analysis.laws.estimates import NARROW
+from vtlab.analysis.laws.estimates import NARROW, TOO_WIDE
 from vtlab.analysis.laws.phases import Measured
 from vtlab.catalogue.resources import EXCEEDED, RESOURCES
 from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
 
-#: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
-UNSURE = 0.5
+#: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large. And it
+#: may be as large as the demand that is known least: more would give none.
+UNSURE, LARGEST = 0.5, 1 + TOO_WIDE
 
 
 def bounds(measured: Measured) -> list[Bound]:
@@ -56,9 +57,10 @@ def _is_narrow(measured: Measured, bound: Bound) -> bool:
 
 
 def is_refuted(bound: Bound) -> bool:
-    """Tells whether more was measured than this bound allows, by the upper end of its interval."""
+    """Tells whether more was measured than this bound allows, by the upper end of its interval; of one without an
+    interval, by far more."""
     throughput = bound.utilisation * bound.bound
-    return throughput > EXCEEDED * (bound.high or bound.bound)
+    return throughput > EXCEEDED * (bound.high or LARGEST * bound.bound)
 
 
 def next_limit(measured: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:

@@ -18,7 +18,8 @@ from vtlab.model.verdict import Bottleneck, Bound
 
 #: Share of the time in pauses of collections from which on memory is short, not the CPU.
 COLLECTING = 1 / 3
-#: The same where no bound explains the throughput, and the pauses do: all threads stand still in them.
+#: The same where no bound explains the throughput, and the pauses do: all threads stand still in them. They are more
+#: than half of what is missing then: p beside 1 - REACHED * (1 - p) at most.
 PAUSES = 0.1
 
 

@@ -26,10 +26,16 @@ def network_of(
     measured: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer: float = 1.0
 ) -> Network | None:
     """Models the variant as a network of what is known of it alone, with these capacities, and the CPU where it has no
-    bound, too; None where it is not known well how long a request takes alone. It takes so many times longer."""
+    bound, too; None where it is not known well how long a request takes alone, as by a single value. It takes so many
+    times longer."""
     alone, held = estimate_alone(measured, round_alone), estimate_alone(measured, service_alone)
     load = measured.experiment.load
-    if alone is None or not alone.is_known or (isinstance(load, ClosedLoad) and "load" not in possible):
+    if (
+        alone is None
+        or alone.high is None
+        or not alone.is_known
+        or (isinstance(load, ClosedLoad) and "load" not in possible)
+    ):
         return None
     response = longer * alone.seconds
     service = min(longer * held.seconds if held else response, response)

@@ -165,7 +165,7 @@ def _response_under_light_load(trial: Trial) -> float | None:
 
 def uncertainty(measured: Measured) -> float:
     """Estimates the factor by which a request alone may take longer than its estimate; 1 where it is known within
-    ``WIDE``."""
+    ``WIDE``, or where there is no model (``network_of``)."""
     alone = estimate_alone(measured, round_alone)
     if alone is None or alone.high is None:
         return 1.0

@@ -101,8 +101,8 @@ def latency_table(analysis: Analysis) -> Table:
         "Client latency: means over trials."
         + (follows if isinstance(load, ClosedLoad) else "")
         + " Service time is the server's mean once a thread has the request; queue time is the client's mean minus"
-        " the service time. – means: not measured, or a trial has fewer than 10 samples beyond the percentile (p99.9"
-        " needs 10,000 requests per window)."
+        " the service time (a script has none: an iteration may have several requests). – means: not measured, or a"
+        " trial has fewer than 10 samples beyond the percentile (p99.9 needs 10,000 requests per window)."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 9)))
 

@@ -48,6 +48,9 @@ def _parts(analysis: Analysis, variant: str) -> list[Part]:
         return _by_dumps(result.time)
     if not result.service_time:
         return []
+    # A script's service time is of one request, and nobody knows what that waits.
+    if result.has_latency and result.queue_time is None:
+        return []
     queue = result.queue_time if result.has_latency else None
     queued = [Part(_QUEUE, queue, queued=True)] if queue else []
     return [*queued, *(_in_pools(result.pool_times, result.service_time) or [Part(_SERVICE, result.service_time)])]

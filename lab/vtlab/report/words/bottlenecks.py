@@ -88,7 +88,7 @@ def bound_of(result: VariantResult, resource: str) -> Bound | None:
 
 
 def serves(bound: Bound) -> str:
-    """Writes a bound with its interval, where that is known: ``about 47.1/s (38.7–57.3)``."""
+    """Writes a bound with its interval: ``about 47.1/s (38.7–57.3)``."""
     return f"about {figures.rate(bound.bound)}{figures.ends(bound.low, bound.high, figures.rate)}"
 
 
@@ -117,8 +117,8 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
     bound = bound_of(result, limit.resource)
-    most = serves(bound) if bound else f"about {figures.rate(limit.bound)}"
-    text += f", at most {most}" if limit.resource == "load" else f", which can serve {most}"
+    if bound and bound.has_interval:
+        text += f", at most {serves(bound)}" if limit.resource == "load" else f", which can serve {serves(bound)}"
     return text + (_model(result) if limit.utilisation < _NEAR else "") + pauses
 
 
@@ -131,9 +131,8 @@ def _together(result: VariantResult, experiment: Experiment) -> str:
     shared = limit.resources
     limits = figures.listed([described(result, resource, experiment) for resource in shared])
     text = f"limited by {limits} together{_model(result)}"
-    separate = [
-        f"{resource_words(resource)} {serves(bound)}" for resource in shared if (bound := bound_of(result, resource))
-    ]
+    bounds = [(resource, bound_of(result, resource)) for resource in shared]
+    separate = [f"{resource_words(name)} {serves(bound)}" for name, bound in bounds if bound and bound.has_interval]
     return text + (f"; alone they would allow: {figures.listed(separate)}" if len(separate) == len(shared) else "")
 
 
@@ -193,7 +192,7 @@ def _next(analysis: Analysis, variant: str) -> str:
     load was tried."""
     result, experiment = analysis.verdict.variants[variant], analysis.run.experiment
     bound = bound_of(result, result.next.resource) if result.next else None
-    if bound is None or bound.low is None or bound.high is None:
+    if bound is None or not bound.has_interval:
         return ""
     kind = "the nearest known" if result.bottleneck.resource == "unknown" else "of what is metered, the next"
     if went_further(analysis, variant, bound):

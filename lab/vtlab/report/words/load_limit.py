@@ -36,7 +36,11 @@ def limited_by_load(analysis: Analysis, names: tuple[str, str]) -> str | None:
     bound, most = known_starts[first]
     resource = resources.without_article(resources.bottleneck_words(bound.resource))
     unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
-    return f"{text}: {first}'s {resource} would limit it from about {figures.significant(most, 2)} {unit}"
+    load = f"about {figures.significant(most, 2)} {unit}"
+    if is_tried:
+        return f"{text}: {first}'s {resource} would limit it from {load}"
+    comes = "comes" if bound.resource == "cpu" else "come"
+    return f"{text}: of what is metered, {first}'s {resource} {comes} first, from {load}"
 
 
 def _largest_share(result: VariantResult, experiment: Experiment) -> float | None:
