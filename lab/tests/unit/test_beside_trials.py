@@ -75,7 +75,7 @@ def test_a_fault_of_k6_beside_the_trials_costs_no_block(tmp_path: Path) -> None:
     target = replaying(RUN.blocks, {"light load": BlockFault("k6 ended with exit code 107")})
     block, said = one_block(target, tmp_path)
     assert (block.light, block.diagnosis, block.faults, block.failures) == ([], {}, [], [])
-    assert "not measured beside the trials: k6 ended with exit code 107" in said
+    assert "a part beside the trials is missing: k6 ended with exit code 107" in said
 
 
 def test_a_variant_that_breaks_under_light_load_fails(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class Attempt:
         self._began = time.monotonic()
         #: The run's typical load, also where this attempt plans it.
         self.typical = plan.typical
-        #: Ctrl-C, or another signal, in what the block counts without.
+        #: Interruption (Ctrl-C or another signal) in an optional phase: raised once the block is stored.
         self.interrupted: Interrupted | None = None
         #: Variants that still need light load and thread dumps.
         self._unmeasured = list(plan.unmeasured_variants)
@@ -121,7 +121,7 @@ class Attempt:
             with self._once():
                 yield
         except BlockFault as fault:
-            self._state.say(f"not measured beside the trials: {fault}")
+            self._state.say(f"a part beside the trials is missing: {fault}")
 
     @contextmanager
     def _once(self) -> Iterator[None]:
