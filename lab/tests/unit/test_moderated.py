@@ -223,6 +223,29 @@ def test_blocks_that_would_settle_it_settle_it_that_often() -> None:
     assert float(np.mean(places != paired.ACROSS)) == pytest.approx(moderated.POWER, abs=0.05)
 
 
+def test_blocks_for_several_claims_settle_them_all_that_often() -> None:
+    """Three claims alike, each with a truth of its own: four of five new runs settle all of them."""
+    seen = Seen(4, 0.10, 0.03, Prior(0.03, 4))
+    needed = moderated.blocks_needed(seen, 0.05, among=3)
+    assert needed is not None
+    one = moderated.blocks_needed(seen, 0.05)
+    assert one is not None
+    assert _settled_together(seen, one, 3) < 0.6
+    assert _settled_together(seen, needed, 3) == pytest.approx(moderated.POWER, abs=0.05)
+
+
+def _settled_together(seen: Seen, blocks: int, claims: int) -> float:
+    """Draws the share of new runs of so many blocks that settle all claims, truths drawn as the first run tells."""
+    random, shape = np.random.default_rng(3), (20_000, claims)
+    known, df = moderated.moderate(seen.sd, seen.blocks, seen.prior)
+    true_sd = float(known) * np.sqrt(float(df) / random.chisquare(float(df), shape))
+    true_mean = random.normal(seen.mean, true_sd / math.sqrt(seen.blocks))
+    logs = random.normal(true_mean[..., None], true_sd[..., None], (*shape, blocks))
+    found = moderated.intervals(logs, seen.prior, 0, 0.05)
+    settled = paired.position(np.exp(found.low), np.exp(found.high)) != paired.ACROSS
+    return float(np.mean(settled.all(axis=-1)))
+
+
 def test_no_number_of_blocks_settles_what_lies_on_the_margin() -> None:
     assert moderated.blocks_needed(Seen(4, math.log1p(paired.MARGIN), 0.001), 0.05) is None
     assert moderated.blocks_needed(Seen(1, 0.2, 0.0, Prior(0.02, 4)), 0.05) is None

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import felt, recorded
-from vtlab.analysis.criteria import conclusions, outcomes, priors, reasons
+from vtlab.analysis.criteria import conclusions, outcomes, priors, prospects, reasons
 from vtlab.analysis.criteria.criterion import count_claims
+from vtlab.analysis.criteria.judged import Levels
 from vtlab.analysis.statistics import moderated, stopping_rule
 from vtlab.analysis.statistics.moderated import Goal, Prior, Seen
 from vtlab.model.outcome import Key, Outcome
@@ -195,6 +196,19 @@ def test_an_undecided_outcome_says_how_many_blocks_would_probably_settle_it() ->
     assert found.judgement == "undecided"
     assert found.blocks_needed is None or found.blocks_needed > 3
     assert judged(RUN)["capacity"].blocks_needed is None
+
+
+def test_blocks_needed_would_settle_all_undecided_claims_together() -> None:
+    levels = Levels(claim=0.05, beside=0.05)
+    undecided = {"judgement": "undecided", "log_ratios": [0.1, 0.14, 0.08, 0.12], "margin": 0.05, "is_claim": True}
+    median, tail = (judged(RUN)[name].model_copy(update={**undecided, "reason": None}) for name in ("median", "tail"))
+    (alone,) = prospects.with_blocks_needed([median], levels)
+    together, _ = prospects.with_blocks_needed([median, tail], levels)
+    beside, _ = prospects.with_blocks_needed([median, tail.model_copy(update={"is_claim": False})], levels)
+    assert alone.blocks_needed == beside.blocks_needed
+    assert alone.blocks_needed is not None
+    assert together.blocks_needed is not None
+    assert together.blocks_needed > alone.blocks_needed
 
 
 @pytest.mark.parametrize(("factor", "judgement"), [(1.1, "same"), (1.6, "worse"), (0.5, "better"), (1.2, "undecided")])

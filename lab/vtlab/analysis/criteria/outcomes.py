@@ -20,13 +20,14 @@ from vtlab.model.outcome import Better, Judgement, Outcome
 def all_outcomes(judged: Judged) -> list[Outcome]:
     """Judges every criterion of every pair, in the order of reports."""
     over, *others = judged.experiment.variants
+    return [outcome for of in others for outcome in _of_pair(judged, Pair(of, over))]
+
+
+def _of_pair(judged: Judged, pair: Pair) -> list[Outcome]:
     listed = criteria_of(judged.experiment, judged.manifest)
-    return [
-        outcome
-        for of in others
-        for pair in [Pair(of, over)]
-        for outcome in [*(_outcome(judged, c, pair) for c in listed), probes.outcome(judged, pair)]
-    ]
+    found = [_outcome(judged, criterion, pair) for criterion in listed]
+    of_new_run = levels.of_fixed_blocks(judged.experiment)
+    return [*prospects.with_blocks_needed(found, of_new_run), probes.outcome(judged, pair)]
 
 
 def claims(judged: Judged) -> list[Outcome]:
@@ -69,7 +70,7 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
     found = moderated.interval(logs, priors.prior(criterion.key), floor, level)
     low, high = (None if end is None else paired.exp(end) for end in (found.low, found.high))
     is_single = len(logs) < 2
-    outcome = plain.model_copy(
+    return plain.model_copy(
         update={
             "judgement": None if is_single else judgement(low, high, plain.margin, plain.better),
             "reason": reasons.ONE_BLOCK if is_single else None,
@@ -83,9 +84,6 @@ def _with_interval(judged: Judged, criterion: Criterion, plain: Outcome, logs: l
             "df": found.df,
         }
     )
-    of_new_run = levels.of_fixed_blocks(judged.experiment)
-    level = of_new_run.claim if criterion.is_claim else of_new_run.beside
-    return outcome.model_copy(update={"blocks_needed": prospects.blocks_needed(outcome, level)})
 
 
 def judgement(low: float | None, high: float | None, margin: float, better: Better) -> Judgement:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from vtlab.analysis.criteria import priors
+from vtlab.analysis.criteria.judged import Levels
 from vtlab.analysis.statistics import moderated, stopping_rule
 from vtlab.analysis.statistics.moderated import Goal, Seen
 from vtlab.model.manifest import SequentialRule
@@ -22,12 +24,18 @@ def chance(rule: SequentialRule, claim: Outcome, blocks: int) -> float:
     return float(moderated.chance(_seen(claim), goal))
 
 
-def blocks_needed(claim: Outcome, level: float) -> int | None:
-    """Computes how many blocks of a new run, fixed before its start, would probably settle a claim that is undecided by
-    its interval; None of any other, and where no number of blocks does. ``level``: of that run, two-sided."""
-    if claim.judgement != "undecided" or claim.reason or len(claim.log_ratios) < 2:
-        return None
-    return moderated.blocks_needed(_seen(claim), level, claim.margin)
+def with_blocks_needed(outcomes: Sequence[Outcome], levels: Levels) -> list[Outcome]:
+    """Adds to the outcomes of a pair how many blocks of a new run, fixed before its start, would probably settle each
+    that is undecided by its interval, and all such claims together. ``levels``: of that run."""
+    open_ = [o for o in outcomes if o.judgement == "undecided" and not o.reason and len(o.log_ratios) >= 2]
+    claims = sum(o.is_claim for o in open_)
+    needed = {
+        o.key: moderated.blocks_needed(
+            _seen(o), levels.claim if o.is_claim else levels.beside, o.margin, claims if o.is_claim else 1
+        )
+        for o in open_
+    }
+    return [o.model_copy(update={"blocks_needed": needed.get(o.key)}) for o in outcomes]
 
 
 def half_width(rule: SequentialRule, claim: Outcome, blocks: int) -> float | None:

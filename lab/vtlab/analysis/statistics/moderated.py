@@ -28,7 +28,7 @@ from vtlab.analysis.statistics.paired import MARGIN, Array
 REFUTED = 1.5
 #: Of a two-sided 95 % interval: probability of a smaller sum of squares than that at its upper end.
 _UPPER_END = 0.025
-#: Probability with which ``blocks_needed`` blocks settle a claim.
+#: Probability with which ``blocks_needed`` blocks settle a claim, or all of several.
 POWER = 0.8
 #: More blocks than this are not advised: it takes days to settle a difference next to the margin.
 MOST_BLOCKS = 200
@@ -201,9 +201,10 @@ def _chi_squares(freedom: Array, count: int) -> Array:
     return _by_df(freedom, lambda two: np.asarray(special.chdtri(two[..., None], shares)))
 
 
-def blocks_needed(seen: Seen, level: float, margin: float = MARGIN) -> int | None:
+def blocks_needed(seen: Seen, level: float, margin: float = MARGIN, among: int = 1) -> int | None:
     """Computes how many blocks of a new run, fixed before its start, probably settle a claim: the least m > n whose
-    predictive probability is ``POWER`` or more.
+    predictive probability is ``POWER`` or more. ``among``: so many claims, all of which are to be settled with that
+    probability; each misses it with an equal share of the rest.
 
     A new run has none of these blocks: its mean varies by the full s'²/m about the truth, which these blocks know to
     s'²/n. None where more than ``MOST_BLOCKS`` would be needed, or the blocks tell of no scatter. This is a plan for
@@ -211,7 +212,8 @@ def blocks_needed(seen: Seen, level: float, margin: float = MARGIN) -> int | Non
     """
     if seen.blocks < 2:
         return None
-    return next((m for m in range(seen.blocks + 1, MOST_BLOCKS + 1) if _power(seen, m, level, margin) >= POWER), None)
+    least = 1 - (1 - POWER) / among
+    return next((m for m in range(seen.blocks + 1, MOST_BLOCKS + 1) if _power(seen, m, level, margin) >= least), None)
 
 
 def _power(seen: Seen, blocks: int, level: float, margin: float) -> float:

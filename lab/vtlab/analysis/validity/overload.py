@@ -1,13 +1,13 @@
 """Overload: a variant that does not keep up with open load.
 
-Such a variant has more requests in flight at the end of its window than at the beginning, by more than chance,
-or its users are all busy and arrivals are dropped; and it completes less than arrives in both halves of the window. A
-queue of a few long requests does so, too, though the variant keeps up, and then it is chance in which block of which
-variant. So it is overloaded only where one of its bounds says so, or where it lags in every half of all windows of
-several blocks. With a healthy load generator it is overloaded: its trial counts, and its latency has no bound. Its
-time-outs are the same finding and do not fail it; any other error does. Failures outside the window have no recorded
-reason and are not judged in an overloaded trial. With a saturated load generator dropped arrivals reject, because the
-checks of the load generator do.
+Such a variant has more requests in flight at the end of its window than at the beginning, by more than chance, or its
+users are all busy and arrivals are dropped; and it completes less than arrives in both halves of the window. A queue of
+a few long requests does so, too, though the variant keeps up, and then it is chance in which block of which variant. So
+it is overloaded only where one of its bounds says so, or where it lags in every half of all windows of several blocks,
+while another variant keeps up or its users are all busy. With a healthy load generator it is overloaded: its trial
+counts, and its latency has no bound. Its time-outs are the same finding and do not fail it; any other error does.
+Failures outside the window have no recorded reason and are not judged in an overloaded trial. With a saturated load
+generator dropped arrivals reject, because the checks of the load generator do.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ MOST_DROPPED = 0.001
 #: difference of two counts by chance.
 MOST_ADDED = 0.01
 ADDED_BY_CHANCE = 3.0
-#: Blocks from which on it shows an overload by itself that less was completed than arrived in every half of all
-#: windows, and from which on where another variant keeps up meanwhile. The windows of one block have the same arrivals.
-#: Of two variants that are alike and keep up, each is overloaded by this rule in less than 1 % of runs at nine tenths
-#: of what they serve (``simulated_queues``).
-BLOCKS_THAT_LAG, BLOCKS_BESIDE_ANOTHER = 4, 3
+#: Blocks from which on it shows an overload that less was completed than arrived in every half of all windows, by the
+#: number of signs: another variant keeps up with the same arrivals, and arrivals were dropped in each window, as all
+#: users were busy. Of two variants that are alike and keep up, one is called overloaded at some look in less than 1 %
+#: of runs at nine tenths of what they serve; by three blocks beside another it was 2 % (``simulated_queues``).
+BLOCKS_THAT_LAG = {1: 4, 2: 3}
 
 
 def growths_of_overloaded(blocks: Sequence[Block], experiment: Experiment, variant: str) -> list[float]:
@@ -62,13 +62,16 @@ def _at_rate(blocks: Sequence[Block], experiment: Experiment, variant: str) -> l
 
 def _is_no_chance(blocks: Sequence[Block], measured: Measured) -> bool:
     """Tells whether the rate is too much for the variant by a bound or by what full load shows, or less was completed
-    than arrived in every half of all windows: of fewer blocks where another variant keeps up."""
+    than arrived in every half of all windows of enough blocks, with a sign that this is no queue of long requests."""
     experiment, variant = measured.experiment, measured.variant
     if _is_too_much(blocks, measured):
         return True
-    enough = BLOCKS_BESIDE_ANOTHER if _others_keep_up(blocks, experiment, variant) else BLOCKS_THAT_LAG
     windows = _at_rate(blocks, experiment, variant)
-    return len(blocks) >= enough and all(t.answers is not None and all(_lags(t)) for t in windows)
+    are_busy = all(dropped_share(t) > MOST_DROPPED for t in windows)
+    enough = BLOCKS_THAT_LAG.get(are_busy + _another_keeps_up(blocks, experiment, variant))
+    if enough is None or len(blocks) < enough:
+        return False
+    return all(t.answers is not None and all(_lags(t)) for t in windows)
 
 
 def _is_too_much(blocks: Sequence[Block], measured: Measured) -> bool:
@@ -82,7 +85,7 @@ def _is_too_much(blocks: Sequence[Block], measured: Measured) -> bool:
     return min(most, default=math.inf) <= rate
 
 
-def _others_keep_up(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
+def _another_keeps_up(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
     others = {t.variant for block in blocks for t in typical_trials(block, experiment)} - {variant}
     return any(not growths_over_trials(_at_rate(blocks, experiment, other), experiment) for other in others)
 
