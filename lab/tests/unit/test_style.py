@@ -30,12 +30,6 @@ REFUSED_OF_FUNCTION = (
 )
 #: The options of the command line are the parameters of its functions.
 COMMANDS = "lab/vtlab/commands/"
-#: Files whose comments are still to be mended.
-UNMENDED = (
-    "lab/vtlab/analysis/statistics/",
-    "lab/vtlab/analysis/findings/",
-    "lab/vtlab/analysis/validity/steady_state.py",
-)
 #: What makes data for tests names by keyword what a test wants otherwise.
 MAKERS = "lab/tests/support/"
 
@@ -91,7 +85,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
 
 def test_comments_of_fields_begin_with_a_verb_or_a_noun() -> None:
     found = [f"{place}: {text[:40]}" for place, text in field_comments() if begins_badly(text)]
-    assert [text for text in found if not text.startswith(UNMENDED)] == []
+    assert found == []
 
 
 def test_functions_are_short() -> None:

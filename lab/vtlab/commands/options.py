@@ -375,8 +375,8 @@ def _cpu_limit(text: str) -> float:
     return value
 
 
-def refuse_no_port(port: int) -> None:
-    """Raises BadInput for a number that is no port."""
+def refuse_impossible_port(port: int) -> None:
+    """Raises BadInput for a number outside 1 to 65535."""
     if not 1 <= port <= 65535:
         raise BadInput(f"port {port} does not exist", "choose one from 1024 to 65535")
 

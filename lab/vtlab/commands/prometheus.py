@@ -31,5 +31,5 @@ def prometheus(
 
     It runs until Ctrl-C.
     """
-    options.refuse_no_port(port)
+    options.refuse_impossible_port(port)
     serve_kept_data((folder or latest_with_kept_data(root)).resolve(), port, console)

@@ -195,4 +195,4 @@ def _refuse_wrong_place(cluster: ReleaseRef | None, prometheus_port: int | None,
     if config_map and not cluster:
         raise BadInput("--config-map is for a cluster", "the results directory has the reports")
     if prometheus_port is not None:
-        options.refuse_no_port(prometheus_port)
+        options.refuse_impossible_port(prometheus_port)

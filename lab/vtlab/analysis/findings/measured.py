@@ -42,7 +42,7 @@ MOST_PERIODS, HALF_AS_MANY, AS_MUCH_CPU = 0.5, 0.5, 0.8
 #: Percentiles that tell of a tail, the highest first.
 _TAILS = ("p99", "p95", "p90")
 _NAMED_PLACES = 3
-#: Of a service that no jar is known of.
+#: Jar of a service that no jar is known of.
 ANY_JAR = "app.jar"
 
 
@@ -95,7 +95,7 @@ class Pair:
     virtual: Side
     platform: Side | None
     inspection: Inspection | None
-    #: Of the variants in the pre-flight, in sentences.
+    #: Differences of the variants in the pre-flight, in sentences.
     differences: Sequence[str] = ()
 
 

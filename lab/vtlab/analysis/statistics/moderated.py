@@ -26,7 +26,7 @@ from vtlab.analysis.statistics.paired import MARGIN, Array
 #: Where the standard deviation of the blocks exceeds so many of the prior's, the prior does not hold. At 2.0 intervals
 #: of blocks with two modes covered 89.6 % where the true deviation is 1.5 of the prior's (``simulated_priors``).
 REFUTED = 1.5
-#: Of a two-sided 95 % interval: probability of a smaller sum of squares than that at its upper end.
+#: Probability of a smaller sum of squares than that at the upper end of a two-sided 95 % interval.
 _UPPER_END = 0.025
 #: Probability with which ``blocks_needed`` blocks settle a claim, or all of several.
 POWER = 0.8

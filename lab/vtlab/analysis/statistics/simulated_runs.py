@@ -48,7 +48,7 @@ class Result:
     worse: float
     same: float
     undecided: float
-    #: With an outcome that does not hold. On the edge of the margin none holds.
+    #: Runs with an outcome that does not hold. On the edge of the margin none holds.
     false: float
     #: That ended because settling them was improbable.
     futile: float

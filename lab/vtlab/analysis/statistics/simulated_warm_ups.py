@@ -72,7 +72,7 @@ KINDS = {
 class Result:
     """Means over the simulated blocks."""
 
-    #: Of the log ratio, and its standard error.
+    #: Bias of the log ratio, and its standard error.
     bias: float
     error: float
     #: Cycles of each variant.

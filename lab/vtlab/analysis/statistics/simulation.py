@@ -41,15 +41,15 @@ class Noise:
     """Standard deviations on the log scale: 0.03 is about 3 %."""
 
     block: float = 0.10
-    #: Of the slope over a block's four trials, per trial.
+    #: Deviation of the slope over a block's four trials, per trial.
     drift: float = 0.02
     jvm: float = 0.02
     #: Stationary, and its correlation from one trial to the next.
     trial: float = 0.02
     correlation: float = 0.6
     white: float = 0.01
-    #: Of the variant compared, the JVM's effect is exponential with a tail of slow ones, and has all of the variance
-    #: that the two variants' JVMs have otherwise.
+    #: Whether the JVM's effect of the variant compared is exponential with a tail of slow ones, and has all of the
+    #: variance that the two variants' JVMs have otherwise.
     skewed: bool = False
     #: A share of the JVMs of the variant compared, of the first variant, is slow.
     of_is_slow: bool = False
@@ -88,7 +88,7 @@ class Result:
     worse: float
     same: float
     undecided: float
-    #: With an outcome that does not hold. On the edge of the margin none holds.
+    #: Runs with an outcome that does not hold. On the edge of the margin none holds.
     false: float
     #: Whose blocks have all the same log ratio, so that the interval would have no width without the floor.
     alike: float

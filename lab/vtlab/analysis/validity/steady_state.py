@@ -152,7 +152,7 @@ class WarmUp:
 
     variant: str
     cycles: list[Trial]
-    #: Those that judge its steady state.
+    #: Cycles that judge its steady state.
     judged: list[Trial]
     #: Cores that it may use.
     cpu_limit: float
@@ -187,6 +187,7 @@ def judged_warm_ups(block: Block, experiment: Experiment, variants: Sequence[str
 
 
 def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
+    """Collects what one variant's warm-up in this block is judged by."""
     cycles = [t for t in block.warmup if t.variant == variant]
     limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]
     judged = judging_cycles(cycles, experiment)
