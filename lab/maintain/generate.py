@@ -57,6 +57,11 @@ class Folder:
     texts: Callable[[], Mapping[str, str]]
 
 
+def _recorded(recordings: Mapping[str, str]) -> dict[str, str]:
+    """Reads recorded outputs, by what names each."""
+    return {name: (REPOSITORY / path).read_text(encoding="utf-8") for name, path in recordings.items()}
+
+
 def _plans() -> dict[str, str]:
     folder = REPOSITORY / "k6" / "experiments"
     return {
@@ -96,7 +101,7 @@ TABLE: Sequence[File | Folder] = (
     File(lockstep.PICTURE, lockstep.picture),
     File(throttling.PICTURE, throttling.picture),
     File(recording.PICTURE, lambda: recording.picture(recording.call(REPOSITORY))),
-    File(block_timeline.PICTURE, lambda: block_timeline.picture(recording.call(REPOSITORY))),
+    File(block_timeline.PICTURE, lambda: block_timeline.picture(_recorded(block_timeline.RECORDINGS))),
     File(users_curve.PICTURE, lambda: users_curve.picture(REPOSITORY / users_curve.RESULTS)),
     File(forest_plot.BY_CRITERION, lambda: forest_plot.by_criterion(measured_page.read(REPOSITORY))),
     File(forest_plot.THROUGHPUT, lambda: forest_plot.throughput(measured_page.read(REPOSITORY))),

@@ -193,6 +193,32 @@ def test_the_curve_has_every_level_of_the_search_and_says_where_the_variants_par
     assert escape(first) in text
 
 
+#: A call of version 0.2, whose search had a pair of JVMs of its own.
+BEFORE = """10:00:00  shop: search: starting platform and virtual
+10:00:30  shop: search: platform and virtual: not ready after 30 s, waiting
+10:00:40  shop: search: warm-up with 64 users
+10:01:20  shop: search: 1 user
+users  platform
+10:01:40  2 blocks to measure, at least 4 minutes, until 10:16
+10:01:40  shop: block 1 of at most 12: starting platform and virtual
+10:02:10  platform and virtual: not ready after 30 s, waiting
+10:02:20  shop: block 1 of at most 12: warm-up, cycle 7 of 8 to 16
+10:03:00  shop: block 1 of at most 12: virtual 7/s; platform 7/s
+"""
+
+
+def test_the_timeline_of_version_02_has_a_row_for_the_pair_of_its_search() -> None:
+    search, block = block_timeline.rows({"0.2": BEFORE})
+    assert (search.label, block.label) == ("0.2, search", "0.2, block 1")
+    assert [(part.kind, part.end - part.begin) for part in search.parts] == [
+        ("start", 30),
+        ("start", 10),
+        ("search", 40),
+        ("search", 20),
+    ]
+    assert [(part.kind, part.end - part.begin) for part in block.parts] == [("start", 40), ("warm", 40)]
+
+
 def test_the_timeline_has_every_second_of_a_block_but_the_pauses_between() -> None:
     output = """$ vtlab try app.jar
 10:00:00  shop: block 1: starting platform and virtual
@@ -220,5 +246,5 @@ def test_the_timeline_has_every_second_of_a_block_but_the_pauses_between() -> No
         ("once", 10),
     ]
     assert [(part.kind, part.begin) for part in parts if part.block == 2] == [("start", 185)]
-    picture = block_timeline.picture(output)
-    assert "Block 1: start of the JVMs 30 s, warm-up with more CPU 50 s" in picture
+    picture = block_timeline.picture({"0.2": BEFORE, "now": output})
+    assert "now, block 1: start of the JVMs 30 s, warm-up with more CPU 50 s" in picture
