@@ -415,6 +415,17 @@ def test_levels_that_are_not_compiled_tell_nothing() -> None:
     )
 
 
+def test_a_cold_level_above_the_others_ends_what_is_said() -> None:
+    """Seen: "from 4 users upward, virtual serves more", where the level of 8 users was cold and showed none."""
+    apart = points([1, 2, 4, 8], {"platform": bounded(10, 60), "virtual": bounded(20, 180)})
+    for cold, said in (
+        ({1: 0.5, 2: 0.5, 8: 0.5}, "With 4 users, virtual serves more."),
+        ({1: 0.5, 8: 0.5}, "From 2 to 4 users, virtual serves more."),
+        ({2: 0.5, 4: 0.5, 8: 0.5}, "With a single user, virtual serves more."),
+    ):
+        assert where_variants_part(compiled(apart, cold), VARIANTS).startswith(f"{said} With ")
+
+
 def test_what_a_third_variant_compiles_says_nothing_of_the_first_two() -> None:
     services = {"platform": bounded(10, 60), "virtual": bounded(20, 180), "pool-50": bounded(20, 180)}
     third = compiled(points([1, 2], services), {1: 0.5, 2: 0.5}, of="pool-50")

@@ -81,16 +81,26 @@ def _settled_levels(curve: Curve, variants: Sequence[str]) -> str:
             return "No level was measured."
         case [curves.Stretch(_, last, None)]:
             return f"The search saw no clear difference up to {_users(last)}."
-        case [curves.Stretch(first, _, str(better))]:
-            return f"From {_users(first)} upward, {better} serves more."
-        case [curves.Stretch(_, last, None), curves.Stretch(first, _, str(better))]:
+        case [curves.Stretch(_, _, str(better)) as stretch]:
+            return f"{_range(stretch, curve)}, {better} serves more."
+        case [curves.Stretch(_, last, None), curves.Stretch(_, _, str(better)) as stretch]:
             up_to = "with a single user" if last == 1 else f"up to about {last:,} users"
-            return f"No clear difference {up_to}; from about {first:,} users upward, {better} serves more."
+            first, *others = _range(stretch, curve, "about ")
+            return f"No clear difference {up_to}; {first.lower()}{''.join(others)}, {better} serves more."
         case outcomes:
             levels = [_levels(curve, outcomes, variant) for variant in variants[:2]]
             text = f"Which variant serves more depends on the users: {', '.join(filter(None, levels))}"
             is_all = all(outcome.better for outcome in outcomes)
             return f"{text}." if is_all else f"{text}; no clear difference at the other levels."
+
+
+def _range(stretch: curves.Stretch, curve: Curve, about: str = "") -> str:
+    """Names the levels of the last stretch: upward only where it reaches the highest level of the search, above which
+    a cold level may be."""
+    if stretch.high == max(curve.users):
+        return f"From {about}{_users(stretch.low)} upward"
+    one = f"{about}{_users(stretch.low)}"
+    return f"With {one}" if stretch.low == stretch.high else f"From {about}{stretch.low:,} to {stretch.high:,} users"
 
 
 def _levels(curve: Curve, outcomes: Sequence[curves.Stretch], variant: str) -> str:
