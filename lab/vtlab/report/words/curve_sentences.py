@@ -85,8 +85,8 @@ def _settled_levels(curve: Curve, variants: Sequence[str]) -> str:
             return f"{_range(stretch, curve)}, {better} serves more."
         case [curves.Stretch(_, last, None), curves.Stretch(_, _, str(better)) as stretch]:
             up_to = "with a single user" if last == 1 else f"up to about {last:,} users"
-            first, *others = _range(stretch, curve, "about ")
-            return f"No clear difference {up_to}; {first.lower()}{''.join(others)}, {better} serves more."
+            where = _range(stretch, curve, "about ")
+            return f"No clear difference {up_to}; {where[0].lower()}{where[1:]}, {better} serves more."
         case outcomes:
             levels = [_levels(curve, outcomes, variant) for variant in variants[:2]]
             text = f"Which variant serves more depends on the users: {', '.join(filter(None, levels))}"
