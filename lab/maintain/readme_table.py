@@ -16,7 +16,7 @@ from maintain.reference.pages import code, table
 
 PAGE = "README.md"
 _PART = re.compile(r"(?<=<!-- measured -->\n).*?(?= <!-- /measured -->)", re.S)
-_HEAD = ("service, under 1 CPU", "capacity", "median", "tail", "cpu", "memory", "probe")
+_HEAD = ("service, under 1 CPU or `--cpu`", "capacity", "median", "tail", "cpu", "memory", "probe")
 #: Keys of the criteria in those columns: what a row of a report is named, at typical load where it has one.
 _CRITERIA = ("capacity", "median", "tail", "cpu", "memory", "probe")
 #: Not measured, or without a decision.
@@ -65,7 +65,10 @@ def part(runs: Sequence[Measured], services: Sequence[Service] = SERVICES) -> st
     for _, run in taken:
         machines.setdefault(run.machine, []).append(code(run.experiment))
     *others, last = sorted(machines.items(), key=lambda item: len(item[1]))
-    said = [f"all others: {last[0]}" if others else last[0], *(f"{', '.join(of)}: {m}" for m, of in others)]
+    said = [
+        f"others, unless a row names its JDK: {last[0]}" if others else last[0],
+        *(f"{', '.join(of)}: {m}" for m, of in others),
+    ]
     drawn = table((*_HEAD, "decision"), rows).replace(" --- ", "---")
     return f"{drawn}\n\n*Machine*, {'; '.join(reversed(said))}."
 

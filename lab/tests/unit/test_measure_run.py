@@ -181,7 +181,8 @@ def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
         changed.append(call)
         first, *others = document.trials
         stolen = recorded.changed_trial(first, machine={"steal": 0.02})
-        return document.model_copy(update={"trials": [stolen, *others]})
+        # Who stands without a core also begins late.
+        return document.model_copy(update={"trials": [stolen, *others], "agreed": False})
 
     run = replay.run(blocks=1)
     target = replaying(run.blocks * 2, change=disturbed)

@@ -104,7 +104,7 @@ def test_a_disturbed_typical_load_is_measured_once_more_on_the_same_jvms(
         changed.append(call)
         first, *others = document.typical
         waited = recorded.changed_trial(first, server={"core_wait": 0.02})
-        return recorded.copied(document, {"typical": [waited, *others]})
+        return recorded.copied(document, {"typical": [waited, *others], "agreed": False})
 
     target = replaying(run.blocks * 2, loads_at_once=False, change=disturbed)
     blocks, printed = measured(target, tmp_path, run)

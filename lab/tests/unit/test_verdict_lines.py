@@ -14,9 +14,11 @@ import pytest
 from tests.support import felt, outcomes, recorded
 from tests.support.outcomes import BASE, concluded, limited, outcome
 from vtlab.analysis import run_status, time_plan
+from vtlab.analysis.criteria import reasons
 from vtlab.analysis.findings import run_findings
 from vtlab.analysis.statistics import stopping_rule
 from vtlab.model.curve import Curve, Point
+from vtlab.model.finding import Finding
 from vtlab.model.outcome import Decision, Outcome, ProbeResult
 from vtlab.model.records import Diagnosis, Failure, Trial
 from vtlab.model.run import Analysis
@@ -61,7 +63,12 @@ def overtaking(connections: int) -> Analysis:
     tails = {"platform": 0.52, "virtual": 1.2}
     shown = {name: {"latency": {"p95": p95}, "throughput": 49.0} for name, p95 in tails.items()}
     base = recorded.changed(limited(outcomes.POOL, outcomes.POOL, pool), **shown)
-    found = run_findings.findings_of_run(base.run, base.accepted, base.verdict.variants)
+    blocks = [
+        recorded.copied(b, {"trials": [recorded.changed_trial(t, server=sized) for t in b.trials]})
+        for b in base.accepted
+        for sized in [{"capacity_db-pool": float(connections)}]
+    ]
+    found = run_findings.findings_of_run(base.run, blocks, base.verdict.variants)
     return replace(base, verdict=base.verdict.model_copy(update={"findings": found}))
 
 
@@ -300,6 +307,37 @@ def test_a_failure_names_the_load_where_it_happened(moments: list[str], where: s
     run = replace(run, experiment=run.experiment.model_copy(update={"windows": windows}))
     analysis = replace(analysis, run=run)
     assert f": virtual fails {where}: out of heap memory in 6 of 6 blocks" in verdict_lines(analysis).verdict
+
+
+def test_cycles_with_fewer_users_tell_no_load_at_which_a_variant_failed() -> None:
+    """In a cycle platform threads have as many users as they serve at a time, 200 of 1,000: that is not full load."""
+    decision = decided(advice="leave it off", loser="virtual", fault="fails")
+    analysis = concluded(decision=decision, base=failing("out of heap memory", "the last warm-up cycle"))
+    assert "virtual fails at 20 users" in verdict_lines(analysis).verdict
+    few = [
+        recorded.copied(b, {"warmup": [t.model_copy(update={"users": 5}) for t in b.warmup]}) for b in analysis.accepted
+    ]
+    assert "virtual fails under this load" in verdict_lines(replace(analysis, accepted=few)).verdict
+
+
+def test_a_finding_whose_cure_was_measured_is_no_next_step() -> None:
+    """Its cure is virtual threads, by the same call: after "Leave … off" that is no step."""
+    base = concluded(base=with_users())
+    words = dict.fromkeys(("title", "symptom", "cause", "amount", "place", "source", "cure", "command"), "words")
+    finding = Finding(id="throttled-platform-threads", kind="measured", variant="platform", **words)
+    shown = replace(base, verdict=base.verdict.model_copy(update={"findings": [finding]}))
+    assert verdict_lines(shown).next == verdict_lines(base).next
+
+
+def test_a_rate_at_which_no_queue_was_steady_is_to_be_lowered() -> None:
+    base = recorded.analysed(recorded.under_open_load(recorded.run(blocks=6)))
+    unsteady = {"judgement": "undecided", "reason": reasons.NOT_STEADY, "ratio": None, "low": None, "high": None}
+    made = [o.model_copy(update=unsteady) if o.is_claim else o for o in base.verdict.outcomes]
+    decision = base.verdict.decisions[0].model_copy(
+        update={"rule": None, "advice": "no decision", "undecided": [o.key for o in made if o.is_claim]}
+    )
+    shown = replace(base, verdict=base.verdict.model_copy(update={"outcomes": made, "decisions": [decision]}))
+    assert verdict_lines(shown).next == "Lower the rate (--rate): at this one queues were not steady"
 
 
 def test_answers_that_differ_are_told_with_the_advice() -> None:

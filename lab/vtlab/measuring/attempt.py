@@ -214,7 +214,7 @@ class Attempt:
             self._measure_trials(started, may_end)
         if disturbed := self._disturbed_trials():
             state.say(f"the trials are measured once more: {disturbed}")
-            state.block.trials = []
+            state.take_back("trials")
             self._measure_trials(started, may_end)
             if self._disturbed_trials():
                 # The block does not count.
@@ -296,7 +296,7 @@ class Attempt:
         self._measure_while_variants_break(started, call)
         if disturbed := interference.disturbed_window(state.block, experiment, "typical"):
             state.say(f"typical load is measured once more: {disturbed}")
-            state.block.typical = []
+            state.take_back("typical")
             self._measure_while_variants_break(started, call)
 
     def _fits_further_set(self, started: StartedBlock) -> bool:

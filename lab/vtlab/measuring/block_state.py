@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
@@ -22,6 +23,8 @@ class BlockState:
         self.block = block
         #: The variants that take part.
         self.variants: list[str] = []
+        #: Whether users agreed before the call whose phases were stored last.
+        self._agreed_before = True
         self._progress = progress
         self._title = title
         self.plan(experiment)
@@ -73,6 +76,7 @@ class BlockState:
     def store_phases(self, started: StartedBlock, document: K6Document) -> None:
         """Stores trials, single-user phases and typical load of a call. The last variant ends with what it has not
         answered, if that was given up."""
+        self._agreed_before = self.block.agreed
         self.block.single += document.single
         self.block.typical += document.typical
         self.block.thresholds |= document.thresholds
@@ -80,6 +84,11 @@ class BlockState:
         self.block.agreed = self.block.agreed and document.agreed
         if is_given_up(document) and self.experiment.windows.wait_for_answers:
             started.drop(document.trials[-1].variant)
+
+    def take_back(self, phase: Literal["trials", "typical"]) -> None:
+        """Removes the trials, or the typical load, that the last call stored: they will be measured once more."""
+        setattr(self.block, phase, [])
+        self.block.agreed = self._agreed_before
 
     def as_cycles(self, trials: Sequence[Trial]) -> list[Trial]:
         """Returns trials as further cycles of the warm-up, which had their load and their CPU limit."""

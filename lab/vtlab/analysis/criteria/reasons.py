@@ -15,7 +15,8 @@ from vtlab.model.outcome import Judgement
 from vtlab.model.records import typical_trials
 from vtlab.model.units import in_blocks, percent
 
-NOT_MEASURED = "it was not measured"
+NOT_MEASURED = "not measured"
+NOT_STEADY = "latency is not steady within a window"
 ONE_BLOCK = "one block gives a provisional interval only"
 #: Share of its CPU limit below which a variant's CPU is not judged.
 LEAST_CPU = 0.10
@@ -79,13 +80,13 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
         if reason := _overload(judged, pair):
             return reason
         if any(_lags(judged, name) for name in pair.names):
-            return Reason("latency is not steady within a window", "undecided")
+            return Reason(NOT_STEADY, "undecided")
     if criterion.key.criterion == "tail" and criterion.percentile is None:
         return Reason("the windows have too few answers for a p90")
     trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]
     trials_of_pair = [t for t in trials if t.variant in pair.names]
     if any(not t.latency.count and t.ok for t in trials_of_pair):
-        return Reason("latency is not steady within a window")
+        return Reason(NOT_STEADY)
     if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
         return Reason("it lies between two modes, or too few answers lie beyond it")
     is_p99 = criterion.key.criterion == "tail" and criterion.percentile == "p99"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from vtlab.analysis.findings import commands, measured, static
 from vtlab.catalogue import findings
@@ -36,7 +36,8 @@ def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, V
                 else static.jdk_findings(java, flags, measured.ANY_JAR)
             )
             version_findings |= {finding.id: finding for finding in found}
-    return [_typed(finding, run, results) for finding in [*service_findings, *version_findings.values()]]
+    pool = _larger_pool(accepted)
+    return [_typed(finding, run, pool) for finding in [*service_findings, *version_findings.values()]]
 
 
 def _flags_of_environment(run: Run, variant: str) -> list[str]:
@@ -46,26 +47,28 @@ def _flags_of_environment(run: Run, variant: str) -> list[str]:
     return flags_in({**settings, **run.experiment.settings, **run.experiment.environment_of(variant)})
 
 
-def _typed(finding: Finding, run: Run, results: Mapping[str, VariantResult]) -> Finding:
-    """Writes the command as the reader can type it, with what the run knows of the service."""
+def _typed(finding: Finding, run: Run, pool: int) -> Finding:
+    """Writes the command as the reader can type it, with what the run knows of the service. ``pool``: connections of a
+    larger pool."""
     manifest, limits = run.manifest, run.experiment.limits
     jar = manifest.inspection.jar if manifest.inspection else measured.ANY_JAR
-    command = findings.row(finding.id).command_for(jar, _larger_pool(results.values()), max(1, math.floor(limits.cpu)))
+    command = findings.row(finding.id).command_for(jar, pool, max(1, math.floor(limits.cpu)))
     if _takes_cure(run, command):
         command = commands.cure_in_call(command, jar, manifest.command)
     return finding.model_copy(update={"command": command})
 
 
-def _larger_pool(results: Iterable[VariantResult]) -> int:
+def _larger_pool(blocks: Sequence[Block]) -> int:
     """Returns twice the connections of the largest pool that was measured; twice HikariCP's own where none was."""
-    pools = [bound.capacity for result in results for bound in result.bounds if bound.resource == "db-pool"]
-    return round(2 * max(pools)) if pools else LARGER_POOL
+    windows = [trial.server.get("capacity_db-pool") for block in blocks for trial in block.trials]
+    return round(2 * max(filter(None, windows), default=LARGER_POOL / 2))
 
 
 def _takes_cure(run: Run, command: str) -> bool:
-    """Tells whether the call of a run takes the variant of a command: a release of the chart takes none, and copies no
-    other JDK."""
+    """Tells whether the call of a run takes the cure of a command: a release of the chart takes none, copies a variant,
+    but no other JDK."""
     service = run.experiment.service
     if run.manifest.target == "local":
         return True
-    return isinstance(service, Service) and service.is_copied and "--variant java=" not in command
+    is_variant = "--variant " in command and "--variant java=" not in command
+    return isinstance(service, Service) and service.is_copied and is_variant

@@ -94,8 +94,8 @@ def interval_table(analysis: Analysis) -> Table:
     caption = (
         f"Ratios {of} over {over}, of their means in each block. The criteria of a run share an error of 5 %: hence the"
         " levels. SD: standard deviation of a block's log ratio, moderated by what other services showed; df: its"
-        " degrees of freedom. Blocks needed: of a new run, so that it probably settles the criterion, and every"
-        " undecided claim with it."
+        " degrees of freedom. Blocks needed: of a new run, so that it probably settles the criterion. The largest"
+        " number of the claims probably settles all of them."
     )
     return Table(caption, head, rows, numeric=(1, 2, 3, 4, 6, 7, 8))
 

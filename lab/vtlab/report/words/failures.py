@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from vtlab.analysis.validity import check
-from vtlab.model.load import NONE
+from vtlab.model.load import NONE, ClosedLoad, OpenLoad
 from vtlab.model.outcome import LoadName
+from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.verdict import VariantResult, Verdict
@@ -47,7 +49,8 @@ def _is_of_trial_load(moment: str, first_cycle: int | None) -> bool:
 
 
 def _first_cycle_of_full_load(analysis: Analysis) -> int | None:
-    """Numbers the first warm-up cycle that had the load of the trials in every block; None where none had."""
+    """Numbers the first warm-up cycle that had the load of the trials in every block; None where none had, or one that
+    may have been it had fewer users."""
     experiment = analysis.run.experiment
     if not experiment.windows.wait_for_answers:
         return None
@@ -56,8 +59,14 @@ def _first_cycle_of_full_load(analysis: Analysis) -> int | None:
         for variant in experiment.variants:
             cycles = [cycle for cycle in block.warmup if cycle.variant == variant]
             if judging := check.judging_cycles(cycles, experiment):
+                if _has_fewer_users(judging, experiment.load):
+                    return None
                 before.append(len(cycles) - len(judging))
     return max(before) + 1 if before else None
+
+
+def _has_fewer_users(cycles: Sequence[Trial], load: ClosedLoad | OpenLoad) -> bool:
+    return isinstance(load, ClosedLoad) and any((cycle.users or 0) < load.users for cycle in cycles)
 
 
 def failed_share(v: Verdict, variant: str) -> str:

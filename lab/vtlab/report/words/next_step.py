@@ -6,18 +6,21 @@ import math
 from collections.abc import Mapping
 
 from vtlab.analysis import run_status, time_plan
+from vtlab.analysis.criteria.reasons import NOT_STEADY
 from vtlab.analysis.validity import generator
 from vtlab.analysis.validity.warm_up_checks import is_cold
 from vtlab.catalogue.resources import RESOURCES, bottleneck_words
 from vtlab.model import units
 from vtlab.model.blocks import FULL_RUN
-from vtlab.model.load import ClosedLoad
+from vtlab.model.load import NONE, ClosedLoad
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import VariantResult
 from vtlab.report.words import bottlenecks, calls, curve_sentences, hints
 from vtlab.report.words.effects import PROPERTY, Pair
 from vtlab.report.words.why import measured_finding
 
+#: Findings whose cure the run has measured: its decision says what that is worth.
+_CURED_BY_VIRTUAL_THREADS = ("throttled-platform-threads",)
 #: Blocks that a longer run has time for.
 _MORE_BLOCKS = 4
 #: Where the advice is to switch: it says the way back, too.
@@ -41,7 +44,7 @@ def sentence(analysis: Analysis) -> str:
         return _more_blocks(pair)
     if decision.advice == "turn it on" or decision.at_full == "turn it on":
         return _switch(pair)
-    if finding := measured_finding(analysis):
+    if finding := measured_finding(analysis, _CURED_BY_VIRTUAL_THREADS):
         return _step(finding.cure.removesuffix("."), finding.command)
     if decision.fault == "fails":
         return f"Read the log of {decision.loser}: the results directory has it in its folder logs"
@@ -79,11 +82,20 @@ def _towards_a_decision(pair: Pair) -> str:
         return "Measure more blocks: a variant fails if it failed in at least two of them and in more than half"
     if all(result.overloaded_blocks for result in results):
         return "Lower the rate (--rate) until one of them keeps up"
+    if _is_rate_too_high(pair):
+        return "Lower the rate (--rate): at this one queues were not steady"
     if analysis.verdict.n < 2:
         if any(is_cold(rejection.reasons) for rejection in analysis.verdict.rejected):
             return f"{_WARMER}. {_longer(analysis)}"
         return _longer(analysis)
     return _more_blocks(pair)
+
+
+def _is_rate_too_high(pair: Pair) -> bool:
+    """Tells whether queues that came and went within the windows of a load that is open alone left all undecided."""
+    undecided = [pair.outcome(key) for key in pair.decision.undecided]
+    is_open = pair.analysis.run.experiment.load_.full == NONE
+    return is_open and bool(undecided) and all(outcome.reason == NOT_STEADY for outcome in undecided)
 
 
 def _longer(analysis: Analysis) -> str:

@@ -57,7 +57,7 @@ def turning_it_on(analysis: Analysis) -> TurningItOn | None:
     return TurningItOn(
         yaml=YAML,
         back=f"To go back, set {PROPERTY}: false and restart.",
-        meters=f"{server}.threads.busy no longer counts requests: replace alerts and autoscaling by it.",
+        meters=f"{server}.threads.busy no longer counts requests: move alerts and autoscaling off it.",
         watch="Watch http.server.requests.active, hikaricp.connections.pending, the CPU and memory.",
         not_measured="The property also moves @Async, scheduled tasks and listeners to virtual threads; only HTTP was"
         " measured.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from vtlab.model.finding import Finding
 from vtlab.model.load import NONE
@@ -47,9 +48,10 @@ def _sentence(pair: Pair, limits: str) -> str:
     return limits if limits.startswith(pair.names) else limits[0].upper() + limits[1:]
 
 
-def measured_finding(analysis: Analysis) -> Finding | None:
-    """Returns the first finding that the run itself shows."""
-    return next((finding for finding in analysis.verdict.findings if finding.kind == "measured"), None)
+def measured_finding(analysis: Analysis, without: Collection[str] = ()) -> Finding | None:
+    """Returns the first finding that the run itself shows. ``without``: ids that do not count."""
+    found = (finding for finding in analysis.verdict.findings if finding.kind == "measured")
+    return next((finding for finding in found if finding.id not in without), None)
 
 
 def _ended(analysis: Analysis) -> str | None:
