@@ -216,9 +216,6 @@ class Attempt:
             state.say(f"the trials are measured once more: {disturbed}")
             state.take_back("trials")
             self._measure_trials(started, may_end)
-            if self._disturbed_trials():
-                # The block does not count.
-                return
         if state.block.trials:
             self._measure_typical(started)
             if self._fits_further_set(started):
