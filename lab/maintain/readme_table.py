@@ -65,12 +65,12 @@ def part(runs: Sequence[Measured], services: Sequence[Service] = SERVICES) -> st
     for _, run in taken:
         machines.setdefault(run.machine, []).append(code(run.experiment))
     *others, last = sorted(machines.items(), key=lambda item: len(item[1]))
-    said = [
+    machine_texts = [
         f"others, unless a row names its JDK: {last[0]}" if others else last[0],
         *(f"{', '.join(of)}: {m}" for m, of in others),
     ]
     drawn = table((*_HEAD, "decision"), rows).replace(" --- ", "---")
-    return f"{drawn}\n\n*Machine*, {'; '.join(reversed(said))}."
+    return f"{drawn}\n\n*Machine*, {'; '.join(reversed(machine_texts))}."
 
 
 def _run(runs: Sequence[Measured], service: Service) -> Measured:
@@ -95,8 +95,8 @@ def _row(service: Service, run: Measured) -> list[str]:
 def _cells(pair: Pair) -> Iterator[str]:
     for name in _CRITERIA:
         # The first of a name is that at typical load, or the only one.
-        found = next((o for o in pair.outcomes if o.criterion.split(" ")[0] == name), None)
-        yield _cell(found) if found else _NONE
+        outcome = next((o for o in pair.outcomes if o.criterion.split(" ")[0] == name), None)
+        yield _cell(outcome) if outcome else _NONE
 
 
 def _cell(outcome: Judged) -> str:

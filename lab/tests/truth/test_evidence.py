@@ -18,7 +18,7 @@ from tests.support.planted_names import Named
 from tests.support.privileges import needs_root
 from tests.support.short_lab import Jvms, Lab, ShortBlock, in_ms, windows
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.laws.single_user import estimate_alone, round_alone
+from vtlab.analysis.laws.single_user import ANSWERS_OF_KIND, estimate_alone, round_alone
 from vtlab.model.records import Block
 
 __all__ = ["planted_service"]
@@ -88,23 +88,26 @@ FAST, SLOW, RARE = 0.010, 0.500, 0.02
 
 
 def test_a_rare_kind_counts_by_its_weight(lab: Lab) -> None:
-    """The response alone of a mix with 2 % slow requests is what was planted, at five seeds, and known at most."""
+    """The response alone of a mix with 2 % slow requests is what was planted, at five seeds; unknown only of few."""
     jvms = Jvms(settings={"SERVER_TOMCAT_THREADS_MAX": "43"})
     requests = [
         {"path": "/thread", "query": {"duration": in_ms(FAST)}, "weight": 1 - RARE},
         {"path": "/mixed", "query": {"duration": in_ms(SLOW), "iterations": "1"}, "weight": RARE},
     ]
     planned = jvms.experiment(None, requests=requests, load={"full": {"users": 5}}, windows={"measure": "2s"})
-    known: dict[int, float | None] = {}
 
     def judge(block: Block) -> None:
         alone = estimate_alone(measured_variant([block], planned, VIRTUAL), round_alone)
-        known[block.block] = alone and alone.seconds
+        phases = [phase for phase in block.single if phase.variant == VIRTUAL]
+        # How many a machine answers in the time is its own affair.
+        answers = [
+            sum(k.ok for p in phases for k in p.kinds if k.name == name) for name in ("GET /thread", "GET /mixed")
+        ]
+        assert (alone is not None) == (min(answers) >= ANSWERS_OF_KIND), answers
         if alone is None:
             return
         # A slow machine adds to each request; which share is slow it does not change.
         added = mean_alone(block, "GET /thread") - FAST
-        phases = [phase for phase in block.single if phase.variant == VIRTUAL]
         # One slow answer more or less in each phase.
         by_counting = SLOW * len(phases) / sum(phase.ok for phase in phases)
         assert alone.seconds == pytest.approx((1 - RARE) * FAST + RARE * SLOW + added, abs=by_counting)
@@ -112,7 +115,6 @@ def test_a_rare_kind_counts_by_its_weight(lab: Lab) -> None:
     for _ in range(5):
         # The number of the block is the seed.
         lab.judged(ShortBlock(jvms, planned, [VIRTUAL], single="9s"), judge)
-    assert sum(seconds is not None for seconds in known.values()) >= 4, known
 
 
 def test_rows_go_on_across_phases(lab: Lab, planted_service: dict[str, Any], tmp_path: Path) -> None:

@@ -241,8 +241,8 @@ def _settled_together(seen: Seen, blocks: int, claims: int) -> float:
     true_sd = float(known) * np.sqrt(float(df) / random.chisquare(float(df), shape))
     true_mean = random.normal(seen.mean, true_sd / math.sqrt(seen.blocks))
     logs = random.normal(true_mean[..., None], true_sd[..., None], (*shape, blocks))
-    found = moderated.intervals(logs, seen.prior, 0, 0.05)
-    settled = paired.position(np.exp(found.low), np.exp(found.high)) != paired.ACROSS
+    intervals = moderated.intervals(logs, seen.prior, 0, 0.05)
+    settled = paired.position(np.exp(intervals.low), np.exp(intervals.high)) != paired.ACROSS
     return float(np.mean(settled.all(axis=-1)))
 
 

@@ -20,9 +20,9 @@ def test_a_heavy_tailed_queue_is_hardly_ever_called_overloaded(use: float) -> No
 def test_a_tenth_too_much_is_called_an_overload_beside_a_variant_that_keeps_up() -> None:
     """No bound says so, as of a limit that has no meter: four blocks name the variant, and no other."""
     random, runs = np.random.default_rng(1), 60
-    found = [simulated_queues.overloaded_variants(blocks_of_one_that_lags(random)) for _ in range(runs)]
-    assert all("virtual" not in names for names in found)
-    assert sum(names == ["platform"] for names in found) >= 0.8 * runs
+    overloaded = [simulated_queues.overloaded_variants(blocks_of_one_that_lags(random)) for _ in range(runs)]
+    assert all("virtual" not in names for names in overloaded)
+    assert sum(names == ["platform"] for names in overloaded) >= 0.8 * runs
 
 
 def blocks_of_one_that_lags(random: np.random.Generator, use: float = 1.1) -> list[Block]:

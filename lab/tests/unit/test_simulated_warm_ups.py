@@ -30,13 +30,13 @@ def test_the_rule_biases_the_ratio_by_two_in_a_thousand_at_most(name: str, had_c
 def test_the_rule_that_is_simulated_is_that_of_the_warm_up(had_cpu: bool) -> None:
     kind = Disturbance(scatter=0.015, white=0.01, bursts=0.2)
     phases = simulated_warm_ups._phases(np.random.default_rng(1), kind, 150)
-    found = []
+    verdicts = []
     for cycles in range(LEAST, MOST + 1):
         for block, expected in enumerate(is_steady(phases, cycles, had_cpu)):
             made = [cycle(*of) for of in zip(phases.logs[block, :cycles], phases.works[block, :cycles], strict=True)]
-            found.append((bool(expected), steady_state(made, 1.0, None, had_cpu).reached))
-    assert {expected for expected, _ in found} == {True, False}
-    assert all(expected == reached for expected, reached in found)
+            verdicts.append((bool(expected), steady_state(made, 1.0, None, had_cpu).reached))
+    assert {expected for expected, _ in verdicts} == {True, False}
+    assert all(expected == reached for expected, reached in verdicts)
 
 
 TRIAL = recorded.trial()

@@ -157,7 +157,7 @@ class WarmUp:
 
     def _take_as_cycles(self, trials: Sequence[Trial]) -> int:
         """Takes over trials that followed an unsteady warm-up as cycles of it, which they look like; returns how many
-        of each variant. None where one of a variant that takes part has no OK answer, which tells nothing."""
+        of each variant. Takes none where a trial of a variant that takes part has no OK answer: it tells nothing."""
         state = self._state
         taken = [trial for trial in trials if trial.variant in state.variants]
         if not taken or not all(trial.ok for trial in taken):
