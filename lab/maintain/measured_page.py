@@ -45,7 +45,10 @@ _INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR
 results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
 Each command has the names of its version of vtlab. The outcomes have the words of today.
 
-The [glossary](../reference/glossary.md) explains the words. A fixed number of fewer than 6 blocks is a quick look.
+*Same*: the whole interval lies within the margin. *Undecided*: it reaches across it, or the reason below the table
+holds. *No outcome*: the run cannot judge it. *Too wide*: the upper end of the interval is over 100 times the lower one.
+[Reports](../reference/report.md#outcomes) have the margins and the percentile of a tail, the
+[glossary](../reference/glossary.md) the other words. A fixed number of fewer than 6 blocks is a quick look.
 
 ![Measured runs by criterion: each interval beside its margin](../images/measured-by-criterion.svg)
 
@@ -93,6 +96,8 @@ class Pair(BaseModel):
     over: str
     decision: str
     outcomes: list[Judged]
+    #: Why criteria have no outcome, or are undecided whatever their interval.
+    reasons: list[str] = []
 
 
 class Compared(BaseModel):
@@ -197,6 +202,7 @@ def _pair(analysis: Analysis) -> Pair:
             )
             for row in outcome_rows.rows(analysis)
         ],
+        reasons=outcome_rows.reasons(analysis),
     )
 
 
@@ -273,12 +279,17 @@ def _section(run: Measured) -> str:
         f"vtlab {run.version} ({run.commit})",
         f"n = {run.blocks} block{'' if run.blocks == 1 else 's'}{rejected}",
     ]
-    variants = [(code(name), throughput, limit) for name, (throughput, limit) in run.variants.items()]
+    # Where capacity has a row, it has the throughput.
+    has_outcomes = bool(run.pairs)
+    heads = ("variant", *["throughput"] * (not has_outcomes), "what limits it")
+    variants = [
+        (code(name), *[throughput] * (not has_outcomes), limit) for name, (throughput, limit) in run.variants.items()
+    ]
     compared = [(f"{c.criterion}, {code(c.of)} over {code(c.over)}", c.change, c.judgement) for c in run.comparisons]
     parts = [
         f"## {run.experiment}{', a variant with itself' if run.noise else ''}, {run.limits}, {run.target}",
         "\n".join(f"- {fact}" for fact in facts if fact),
-        table(("variant", "throughput", "what limits it"), variants),
+        table(heads, variants),
         *(part for pair in run.pairs for part in _pair_parts(pair)),
         table(("comparison", "change (95 %)", "the first is"), compared) if compared else "",
         run.noise,
@@ -286,10 +297,10 @@ def _section(run: Measured) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _pair_parts(pair: Pair) -> tuple[str, str]:
+def _pair_parts(pair: Pair) -> tuple[str, ...]:
     rows = [(o.criterion, o.load, o.base_value, o.value, o.change, o.judgement) for o in pair.outcomes]
     heads = ("criterion", "load", code(pair.over), code(pair.of), "change (95 %)", f"{code(pair.of)} is")
-    return f"{pair.decision}.", table(heads, rows)
+    return f"{pair.decision}.", table(heads, rows), *(f"{reason}." for reason in pair.reasons)
 
 
 def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:

@@ -16,10 +16,17 @@ from maintain.reference.pages import code, table
 
 PAGE = "README.md"
 _PART = re.compile(r"(?<=<!-- measured -->\n).*?(?= <!-- /measured -->)", re.S)
-_HEAD = ("service, under 1 CPU or `--cpu`", "capacity", "median", "tail", "cpu", "memory", "probe")
-#: Keys of the criteria in those columns: what a row of a report is named, at typical load where it has one.
-_CRITERIA = ("capacity", "median", "tail", "cpu", "memory", "probe")
-#: Not measured, or without a decision.
+#: Column -> keys of its criteria.
+_COLUMNS = {
+    "capacity": ("capacity",),
+    "median": ("median",),
+    "tail": ("tail",),
+    "median; tail at full load": ("median.full", "tail.full"),
+    "cpu": ("cpu",),
+    "memory": ("memory",),
+    "probe": ("probe",),
+}
+#: Not measured.
 _NONE = "–"
 
 
@@ -69,7 +76,7 @@ def part(runs: Sequence[Measured], services: Sequence[Service] = SERVICES) -> st
         f"others, unless a row names its JDK: {last[0]}" if others else last[0],
         *(f"{', '.join(of)}: {m}" for m, of in others),
     ]
-    drawn = table((*_HEAD, "decision"), rows).replace(" --- ", "---")
+    drawn = table(("service, under 1 CPU or `--cpu`", *_COLUMNS, "decision"), rows).replace(" --- ", "---")
     return f"{drawn}\n\n*Machine*, {'; '.join(reversed(machine_texts))}."
 
 
@@ -84,29 +91,38 @@ def _row(service: Service, run: Measured) -> list[str]:
     if pair is not None:
         return [first, *_cells(pair), pair.decision]
     compared = next(c for c in run.comparisons if c.of == service.of)
+    judgement = compared.judgement.partition(" ")[2]
+    preferred = {"better": f"Prefer {compared.of}", "worse": f"Prefer {compared.over}"}.get(judgement, "No decision")
     return [
         first,
-        _compared(compared),
-        *[_NONE] * (len(_CRITERIA) - 1),
-        f"{_NONE}: version {run.version} judged throughput alone",
+        f"**{judgement}** {compared.change}",
+        *[_NONE] * (len(_COLUMNS) - 1),
+        f"{preferred}, by capacity alone: version {run.version} judged nothing else",
     ]
 
 
 def _cells(pair: Pair) -> Iterator[str]:
-    for name in _CRITERIA:
-        # The first of a name is that at typical load, or the only one.
-        outcome = next((o for o in pair.outcomes if o.criterion.split(" ")[0] == name), None)
-        yield _cell(outcome) if outcome else _NONE
+    by_key = {_key(outcome, pair): outcome for outcome in pair.outcomes}
+    for keys in _COLUMNS.values():
+        found = [by_key[key] for key in keys if key in by_key]
+        yield "; ".join(map(_cell, found)) or _NONE
+
+
+def _key(outcome: Judged, pair: Pair) -> str:
+    """Returns the key of an outcome: capacity is always that at full load."""
+    name = outcome.criterion.split(" ")[0]
+    full = [o.load for o in pair.outcomes if o.criterion == "capacity"]
+    return f"{name}.full" if name in ("median", "tail") and outcome.load in full else name
 
 
 def _cell(outcome: Judged) -> str:
-    """Writes an outcome in words, with its change where it is settled by an interval."""
+    """Writes an outcome in words, with its percentile, and with its change where it is settled by an interval; of
+    probes whether all had their answer in time."""
     symbol, _, word = outcome.judgement.partition(" ")
+    if outcome.criterion == "probe":
+        return outcome.change or word
     if word in ("better", "worse"):
         word = f"**{word}**"
+    percentile = outcome.criterion.partition("(")[2].removesuffix(")")
     shown = outcome.change if outcome.drawn and symbol != "?" else ""
-    return f"{word} {shown}".strip()
-
-
-def _compared(compared: Compared) -> str:
-    return f"**{compared.judgement.partition(' ')[2]}** {compared.change}"
+    return " ".join(filter(None, [percentile, word, shown]))

@@ -24,7 +24,7 @@ def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) ->
         "- 2026-11-23 20:51 UTC",
         "- vtlab 0.2.0 (0b661c8)",
         "- n = 3 blocks\n",
-        "| `platform` | 48.8/s | limited by its 10 database connections",
+        "| `platform` | limited by its 10 database connections",
         "makes no difference in capacity at 24 users. Undecided: the median at 24 users.\n",
         "| criterion | load | `platform` | `virtual` | change (95 %) | `virtual` is |",
         "| capacity | 24 users | 48.8 req/s | 48.4 req/s | −0.9 % (",

@@ -184,7 +184,7 @@ def test_the_advice_is_no_decision_where_the_sentence_begins_with_it() -> None:
     analysis = outcomes.concluded(outcomes.outcome("tail.full", 2.3), *at_typical)
     labels = sample(analysis, "vtlab_decision_info").labels
     assert labels["advice"] == "no decision"
-    assert labels["headline"].startswith("No decision at 29.3/s. At full load leave ")
+    assert labels["headline"].startswith("No decision at 29.3/s. At full load p95 is ")
 
 
 def test_each_pair_of_variants_has_its_decision_and_outcomes() -> None:

@@ -29,11 +29,41 @@ def service(run: Measured, of: str = "virtual") -> Service:
 
 def test_a_row_has_each_criterion_at_typical_load_and_the_decision(run: Measured) -> None:
     head, _, row = rows([run], service(run))
-    assert head[1:] == ["capacity", "median", "tail", "cpu", "memory", "probe", "decision"]
+    latency = ["median", "tail", "median; tail at full load"]
+    assert head[1:] == ["capacity", *latency, "cpu", "memory", "probe", "decision"]
     (pair,) = run.pairs
     changes = {outcome.criterion: outcome.change for outcome in pair.outcomes}
     assert row[1] == f"**better** {changes['capacity']}"
     assert row[-1] == pair.decision
+
+
+def judged(criterion: str, load: str, word: str, change: str = "+1 % (−9 to +9)") -> Judged:
+    return Judged(criterion=criterion, load=load, base_value="", value="", change=change, judgement=word)
+
+
+def row_of(run: Measured, *outcomes: Judged) -> list[str]:
+    pair = Pair(of="virtual", over="platform", decision="No decision", outcomes=list(outcomes))
+    *_, row = rows([run.model_copy(update={"pairs": [pair]})], service(run))
+    return row
+
+
+def test_what_decides_at_full_load_has_a_column(run: Measured) -> None:
+    """Read by newcomers: "p95 is 1.80 times as long" beside a row without a *worse*."""
+    row = row_of(
+        run,
+        judged("capacity", "50 users", "= same"),
+        judged("median", "59/s", "= same"),
+        judged("tail (p95)", "59/s", "? undecided"),
+        judged("median", "50 users", "= same"),
+        judged("tail (p90)", "50 users", "▼ worse"),
+    )
+    assert row[1:5] == ["same", "same", "p95 undecided", "same; p90 **worse**"]
+
+
+def test_probes_say_whether_all_were_in_time(run: Measured) -> None:
+    """Read by newcomers: the same, of 25 ms and 275 ms."""
+    assert row_of(run, judged("probe", "", "= same", "all within 1 s"))[-2] == "all within 1 s"
+    assert row_of(run, judged("probe", "", "▼ worse", ""))[-2] == "worse"
 
 
 def test_a_row_says_by_which_command_when_and_in_how_many_blocks(run: Measured) -> None:
@@ -43,15 +73,14 @@ def test_a_row_says_by_which_command_when_and_in_how_many_blocks(run: Measured) 
 
 
 def test_what_is_not_settled_has_no_figure(run: Measured) -> None:
-    names = ("capacity", "median", "tail (p95)", "cpu")
-    words = ("? undecided", "· no outcome", "= same", "▼ worse")
-    outcomes = [
-        Judged(criterion=name, load="", base_value="", value="", change="+1 % (−9 to +9)", judgement=word)
-        for name, word in zip(names, words, strict=True)
-    ]
-    pair = Pair(of="virtual", over="platform", decision="No decision", outcomes=outcomes)
-    *_, row = rows([run.model_copy(update={"pairs": [pair]})], service(run))
-    assert row[1:] == ["undecided", "no outcome", "same", "**worse**", "–", "–", "No decision"]
+    row = row_of(
+        run,
+        judged("capacity", "20 users", "? undecided"),
+        judged("median", "9/s", "· no outcome"),
+        judged("tail (p95)", "9/s", "= same"),
+        judged("cpu", "9/s", "▼ worse"),
+    )
+    assert row[1:] == ["undecided", "no outcome", "p95 same", "–", "**worse**", "–", "–", "No decision"]
 
 
 def test_a_run_before_outcomes_has_its_capacity_alone(run: Measured) -> None:
@@ -65,7 +94,8 @@ def test_a_run_before_outcomes_has_its_capacity_alone(run: Measured) -> None:
     )
     old = run.model_copy(update={"pairs": [], "comparisons": [compared], "version": "0.2.0"})
     *_, row = rows([old], service(run, of="virtual-jdk21"))
-    assert row[1:] == ["**worse** 0.100× (0.079–0.127)", *["–"] * 5, "–: version 0.2.0 judged throughput alone"]
+    decision = "Prefer platform-jdk21, by capacity alone: version 0.2.0 judged nothing else"
+    assert row[1:] == ["**worse** 0.100× (0.079–0.127)", *["–"] * 6, decision]
 
 
 def test_a_readme_without_a_place_for_it_is_named(tmp_path: Path) -> None:

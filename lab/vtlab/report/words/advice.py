@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vtlab.analysis.criteria.decisions import load_of_claims
-from vtlab.model.outcome import Advice
+from vtlab.model.outcome import Advice, Key
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
 from vtlab.report.words import block_counts, figures
@@ -21,6 +21,7 @@ def sentence(analysis: Analysis) -> str:
     decision = pair.decision
     if decision.rule is None:
         return f"{NO_DECISION}: {_missing(pair)}"
+    unjudged = [] if decision.rule == 1 else _unjudged(pair)
     return ". ".join(
         filter(
             None,
@@ -29,9 +30,16 @@ def sentence(analysis: Analysis) -> str:
                 costs(pair),
                 f"But they answer differently: {figures.listed(decision.differences)}" * bool(decision.differences),
                 f"Undecided: {pair.named(decision.undecided)}" * bool(decision.undecided),
+                f"Without outcome: {pair.named(unjudged)}" * bool(unjudged),
             ],
         )
     )
+
+
+def _unjudged(pair: Pair) -> list[Key]:
+    """Selects claims that have values but no outcome: a reader would take them for the same."""
+    claims = [o for o in pair.analysis.verdict.outcomes if o.is_claim and o.judgement is None and not o.is_provisional]
+    return [o.key for o in claims if o.value is not None or o.base_value is not None]
 
 
 def _decided(pair: Pair) -> str:
@@ -77,8 +85,12 @@ def _at_full_load(pair: Pair) -> str:
     first = f"{NO_DECISION if decision.advice == 'no decision' else no_difference} {where}"
     if decision.at_full == "trade-off":
         return f"{first}. At full load {_trade_off(pair, is_full=True)}"
+    effect = pair.effect(decision.because[0], with_load=False)
+    if decision.advice == "no decision":
+        # One setting serves all loads: nothing is advised for one of them alone.
+        return f"{first}. At full load {effect}" + f" with {decision.of}" * pair.is_switch
     lead = _lead(pair, decision.at_full or "")
-    return f"{first}. At full load {lead[0].lower()}{lead[1:]}: {pair.effect(decision.because[0], with_load=False)}"
+    return f"{first}. At full load {lead[0].lower()}{lead[1:]}: {effect}"
 
 
 def _same(pair: Pair) -> str:

@@ -10,7 +10,7 @@ from vtlab.model.outcome import Decision, Key, LoadName, Outcome
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
 from vtlab.model.verdict import VariantResult
-from vtlab.report.words import figures, phrases
+from vtlab.report.words import figures
 from vtlab.report.words.outcome_rows import load_words
 
 #: What a reader sets to run the second variant of most pairs.
@@ -78,7 +78,7 @@ class Pair:
         much, ends = amount(outcome)
         if key.criterion == "capacity":
             text = f"{outcome.of} serves {much}{at}{ends}"
-            return f"{text}; {_load_ended(self.analysis)}" if outcome.is_lower_bound else text
+            return f"{text}; {_with_more_users(outcome)}" if outcome.is_lower_bound else text
         with_variant = "" if self.is_switch else f" with {outcome.of}"
         return f"{measure(outcome)}{at} is {much}{ends}{with_variant}"
 
@@ -119,6 +119,7 @@ def _at(load: str) -> str:
     return f" at {load}" if load else ""
 
 
-def _load_ended(analysis: Analysis) -> str:
-    """Says why the true difference can be larger."""
-    return f"the {phrases.load_words(analysis.run.experiment)} ran out first"
+def _with_more_users(outcome: Outcome) -> str:
+    """Says which variant the load alone limits."""
+    better = outcome.of if (outcome.ratio or 1.0) > 1 else outcome.over
+    return f"with more users {better} may serve more"

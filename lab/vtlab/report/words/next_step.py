@@ -35,12 +35,11 @@ def sentence(analysis: Analysis) -> str:
     if not verdict.valid:
         return _after_invalid(analysis)
     decision = pair.decision
-    if decision.rule is None:
+    if decision.rule is None or decision.advice == "no decision":
         return _towards_a_decision(pair)
     if decision.differences:
         return "Find out first why they answer differently"
-    is_open = decision.advice == "no decision" or (decision.advice == "turn it on" and decision.is_probable)
-    if is_open and _needed_blocks(pair):
+    if decision.advice == "turn it on" and decision.is_probable and _needed_blocks(pair):
         return _more_blocks(pair)
     if decision.advice == "turn it on" or decision.at_full == "turn it on":
         return _switch(pair)

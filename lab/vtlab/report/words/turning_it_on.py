@@ -50,7 +50,8 @@ def turning_it_on(analysis: Analysis) -> TurningItOn | None:
     """Returns the text for an analysis of one pair; None where its decision does not end with turning them on."""
     pair = Pair(analysis)
     advices = {pair.decision.advice, pair.decision.at_full}
-    if not analysis.verdict.valid or not pair.is_switch or not {"turn it on", "trade-off"} & advices:
+    is_advised = bool({"turn it on", "trade-off"} & advices) and "no decision" not in advices
+    if not analysis.verdict.valid or not pair.is_switch or not is_advised:
         return None
     inspection = analysis.run.manifest.inspection
     server = "jetty" if inspection and inspection.server == "jetty" else "tomcat"
@@ -62,6 +63,6 @@ def turning_it_on(analysis: Analysis) -> TurningItOn | None:
         not_measured="The property also moves @Async, scheduled tasks and listeners to virtual threads; only HTTP was"
         " measured.",
         source=SOURCE,
-        is_open=bool({"trade-off", "no decision"} & advices),
+        is_open="trade-off" in advices,
         is_back_in_next=next_step.sentence(analysis) == next_step.SWITCH,
     )
