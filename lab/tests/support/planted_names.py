@@ -68,7 +68,9 @@ class Named:
             # A cold JVM on a slow machine adds milliseconds: to what its lone user waits, too.
             waited = shortest_response(m)
             assert waited is not None
-            assert self.inside.alone <= inside.alone <= 1.1 * waited, explained
+            # Holds and answers have a meter each: at its edges a phase may have the one without the other.
+            least = self.inside.alone * (1 - len(m.single) / sum(phase.ok for phase in m.single))
+            assert least <= inside.alone <= 1.1 * waited, explained
         expected = explained.bottleneck.resource if inside.place else None
         assert inside.place == expected, explained
         assert explained.next is None or explained.next.resource != inside.pool, explained
