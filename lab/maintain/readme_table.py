@@ -13,6 +13,7 @@ from pathlib import Path
 from maintain import measured_page
 from maintain.measured_page import Compared, Judged, Measured, Pair
 from maintain.reference.pages import code, table
+from vtlab.report.words import figures
 
 PAGE = "README.md"
 _PART = re.compile(r"(?<=<!-- measured -->\n).*?(?= <!-- /measured -->)", re.S)
@@ -90,14 +91,20 @@ def _row(service: Service, run: Measured) -> list[str]:
     pair = next((pair for pair in run.pairs if pair.of == service.of), None)
     if pair is not None:
         return [first, *_cells(pair), pair.decision]
+    return [first, *_by_capacity(service, run)]
+
+
+def _by_capacity(service: Service, run: Measured) -> list[str]:
+    """Writes the cells of a run that judged capacity alone, with what its other variants serve."""
     compared = next(c for c in run.comparisons if c.of == service.of)
     judgement = compared.judgement.partition(" ")[2]
-    preferred = {"better": f"Prefer {compared.of}", "worse": f"Prefer {compared.over}"}.get(judgement, "No decision")
+    names = (compared.over, compared.of) if judgement == "worse" else (compared.of, compared.over)
+    others = [f"{c.of} {c.change}" for c in run.comparisons if c.over == compared.over and c.of != compared.of]
+    decision = f"Prefer {names[0]} to {names[1]}, by capacity alone (version {run.version} judged nothing else)"
     return [
-        first,
         f"**{judgement}** {compared.change}",
         *[_NONE] * (len(_COLUMNS) - 1),
-        f"{preferred}, by capacity alone: version {run.version} judged nothing else",
+        ". ".join([decision, *[f"Beside {compared.over}: {figures.listed(others)}"] * bool(others)]),
     ]
 
 

@@ -266,6 +266,12 @@ CASES: dict[str, Cases] = {
             replace(USED_UP, virtual={**USED_UP.virtual, "virtual_queued": 4.9}),
             # Ready in pauses alone.
             replace(USED_UP, virtual={**USED_UP.virtual, "gc_share": 0.3}),
+            # Its quota stops it, which has the opposite cure.
+            replace(
+                USED_UP,
+                virtual={**USED_UP.virtual, "virtual_queued": 18.0, "throttled_periods": 0.5},
+                platform=stopped(0.1),
+            ),
             Case({"virtual_queued": 249.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
             Case({"virtual_queued": 250.0, "cpu_cores": 0.9, "cpu_limit": 1.0}, trial=IN_FLIGHT),
             Case({"virtual_queued": 0.9, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=in_flight(1)),

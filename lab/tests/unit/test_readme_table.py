@@ -92,9 +92,13 @@ def test_a_run_before_outcomes_has_its_capacity_alone(run: Measured) -> None:
         interval="0.079× to 0.127×",
         verdict="▼ slower",
     )
-    old = run.model_copy(update={"pairs": [], "comparisons": [compared], "version": "0.2.0"})
+    cured = compared.model_copy(update={"of": "virtual-jdk25", "ratio": "1.000×", "interval": "0.9× to 1.1×"})
+    old = run.model_copy(update={"pairs": [], "comparisons": [compared, cured], "version": "0.2.0"})
     *_, row = rows([old], service(run, of="virtual-jdk21"))
-    decision = "Prefer platform-jdk21, by capacity alone: version 0.2.0 judged nothing else"
+    decision = (
+        "Prefer platform-jdk21 to virtual-jdk21, by capacity alone (version 0.2.0 judged nothing else). Beside"
+        " platform-jdk21: virtual-jdk25 1.000× (0.9–1.1)"
+    )
     assert row[1:] == ["**worse** 0.100× (0.079–0.127)", *["–"] * 6, decision]
 
 

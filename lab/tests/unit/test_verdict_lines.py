@@ -584,6 +584,9 @@ def test_reasons_without_outcome_name_the_load_where_the_other_has_one() -> None
         "No outcome of median and tail at 20 users: latency is not steady within a window",
         "No outcome of cpu: platform uses less than 10 %",
     ]
+    # Its interval reaches across the margin.
+    by_load = outcome("capacity", 1.02, "same", low=0.96, high=1.08, reason="the load alone limits both")
+    assert outcome_rows.reasons(concluded(by_load)) == ["The same in capacity: the load alone limits both"]
     assert outcome_rows.margins(concluded(idle)) == (
         "Too small to matter: differences up to 5 % (capacity, cpu), 20 % (median, tail) and 10 % (memory)"
     )

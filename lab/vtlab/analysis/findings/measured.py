@@ -216,6 +216,9 @@ def starved_carriers(pair: Pair) -> Shown | None:
         p95, before = (side.result.latency.get("p95") if side else None for side in (virtual, pair.platform))
         if not is_much or not _serve_alike(pair) or not p95 or not before or p95 < MORE * before:
             return None
+        # More carriers would lengthen the bursts that the quota stops.
+        if throttled_bursts(pair):
+            return None
         return Shown(f"{amount}; p95 is {_seconds(p95)}, {_seconds(before)} on platform threads", "carriers")
     return Shown(amount, "carriers") if is_much or _are_starved(virtual.result.bottleneck) else None
 

@@ -11,7 +11,7 @@ from vtlab.analysis.criteria.criterion import criteria_of, typical_rate
 from vtlab.catalogue.resources import REACHED
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
-from vtlab.model.outcome import CriterionName, Key, LoadName, Outcome
+from vtlab.model.outcome import CriterionName, Judgement, Key, LoadName, Outcome
 from vtlab.model.records import ServerFigure
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
@@ -169,14 +169,18 @@ def _growth(analysis: Analysis, variant: str) -> float | None:
     return math.fsum(grown) / len(grown) if grown else None
 
 
+#: Before the criteria whose outcome follows from no interval.
+_STARTS: Mapping[Judgement | None, str] = {None: "No outcome of", "undecided": "Undecided", "same": "The same in"}
+
+
 def reasons(analysis: Analysis) -> list[str]:
     """Says why criteria of an analysis of one pair have no outcome, or one that is no judgement of the interval:
-    ``No outcome of cpu: platform uses less than 10 % of its CPU limit``."""
+    ``No outcome of cpu: platform uses less than 10 % of its CPU limit``, ``The same in capacity: the load alone limits
+    both``."""
     by_reason: dict[tuple[str, str], list[OutcomeRow]] = {}
     for row in rows(analysis):
-        judgement = row.outcome.judgement
-        if row.outcome.reason and (judgement is None or judgement == "undecided"):
-            start = "No outcome of" if judgement is None else "Undecided"
+        start = _STARTS.get(row.outcome.judgement)
+        if row.outcome.reason and start:
             by_reason.setdefault((start, row.outcome.reason), []).append(row)
     loads = Counter(outcome.key.criterion for outcome in analysis.verdict.outcomes)
     return [f"{start} {', '.join(_names(found, loads))}: {reason}" for (start, reason), found in by_reason.items()]
