@@ -385,6 +385,19 @@ def test_what_no_run_would_settle_is_said() -> None:
     assert str(verdict_lines(probable).next).startswith("Set spring.threads.virtual.enabled: true")
 
 
+def test_a_probable_advice_of_few_blocks_asks_for_more_time() -> None:
+    """Read by three newcomers: "Probably turn on … 45 % more (12-88)" of two blocks. Each would have measured longer,
+    where NEXT said to set the property."""
+    two = recorded.analysed(recorded.run(blocks=2, command=CALL))
+    rushed = replace(two, verdict=two.verdict.model_copy(update={"end": STOPPED}))
+    probable = [outcome("capacity", 1.45), outcome("tail", 1.1, **WIDE)]
+    assert str(verdict_lines(concluded(*probable, base=rushed)).next).startswith("Give it more time: ")
+    fixed = concluded(*probable, base=two)
+    assert str(verdict_lines(fixed).next).startswith("Measure until it is settled: ")
+    clear = concluded(outcome("capacity", 1.45), base=rushed)
+    assert str(verdict_lines(clear).next).startswith("Set spring.threads.virtual.enabled: true")
+
+
 def test_a_larger_pool_is_not_advised_where_what_holds_it_is_slow() -> None:
     slow = Bottleneck(
         resource="lock",

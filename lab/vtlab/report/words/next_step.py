@@ -39,7 +39,7 @@ def sentence(analysis: Analysis) -> str:
         return _towards_a_decision(pair)
     if decision.differences:
         return "Find out first why they answer differently"
-    if decision.advice == "turn it on" and decision.is_probable and _needed_blocks(pair):
+    if decision.advice == "turn it on" and decision.is_probable and _more_blocks_tell_more(pair):
         return _more_blocks(pair)
     if decision.advice == "turn it on" or decision.at_full == "turn it on":
         return _switch(pair)
@@ -136,6 +136,12 @@ def _more_blocks(pair: Pair) -> str:
     takes = f", in about {hints.time_in_words(seconds)}" if seconds else ""
     command = calls.again(analysis, {**calls.same_load(analysis), "--blocks": str(blocks)})
     return _step(f"{blocks} blocks would probably settle it{takes}", command or f"--blocks {blocks}")
+
+
+def _more_blocks_tell_more(pair: Pair) -> bool:
+    """Tells whether more blocks would settle what is undecided, or there were few."""
+    end, n = pair.analysis.verdict.end, pair.analysis.verdict.n
+    return bool(_needed_blocks(pair)) or (n < FULL_RUN and (end is None or end.ended == "within"))
 
 
 def _needed_blocks(pair: Pair) -> int | None:
