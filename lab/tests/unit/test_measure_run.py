@@ -167,9 +167,10 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
     assert target.measured == 1
 
 
+@pytest.mark.parametrize("is_stolen", [True, False])
 @pytest.mark.parametrize(("disturbed_calls", "rejected"), [(1, [False]), (2, [True, False])])
 def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
-    tmp_path: Path, disturbed_calls: int, rejected: list[bool]
+    tmp_path: Path, disturbed_calls: int, rejected: list[bool], is_stolen: bool
 ) -> None:
     """They cost 20 seconds, another block two minutes or more."""
     changed: list[LoadCall] = []
@@ -179,7 +180,7 @@ def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
             return document
         changed.append(call)
         first, *others = document.trials
-        stolen = recorded.changed_trial(first, machine={"steal": 0.02})
+        stolen = recorded.changed_trial(first, machine={"steal": 0.02 if is_stolen else 0.0})
         # Who stands without a core also begins late.
         return document.model_copy(update={"trials": [stolen, *others], "agreed": False})
 
@@ -189,6 +190,18 @@ def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
     assert [len(block.trials) for block in blocks] == [len(run.blocks[0].trials)] * len(blocks)
     assert printed.count("the trials are measured once more: ") == 1
+
+
+def test_users_who_disagree_in_the_warm_up_cost_no_block(tmp_path: Path) -> None:
+    """Seen: a block of five minutes was rejected for users who began a cycle of the warm-up half a second apart."""
+    run = replay.run(blocks=1)
+
+    def apart(call: LoadCall, document: K6Document) -> K6Document:
+        return document.model_copy(update={"agreed": not call.cycles or bool(call.trial_order)})
+
+    blocks, printed = replay.measured(replaying(run.blocks, change=apart), tmp_path, run)
+    assert [checks.reasons(block, run.experiment) for block in blocks] == [[]]
+    assert "measured once more" not in printed
 
 
 def late_trials(seconds: float) -> Block:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.validity import checks, interference, steady_state, warm_up_checks
+from vtlab.analysis.validity import checks, completeness, interference, steady_state, warm_up_checks
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.attempt_plan import AttemptPlan
@@ -257,7 +258,14 @@ class Attempt:
         """Says how the machine disturbed the trials; None also where the last variant ended with its last trial."""
         block = self._state.block
         is_over = any(trial.given_up for trial in block.trials)
-        return None if is_over else interference.disturbed_window(block, self._state.experiment, "measure")
+        return None if is_over else self._disturbed("measure")
+
+    def _disturbed(self, phase: Literal["measure", "typical"]) -> str | None:
+        """Says how the machine disturbed the phases that were stored last; None where it did not."""
+        state = self._state
+        if state.is_disagreed:
+            return completeness.DISAGREED
+        return interference.disturbed_window(state.block, state.experiment, phase)
 
     def _measure_trials(self, started: StartedBlock, may_end: bool) -> None:
         state = self._state
@@ -291,7 +299,7 @@ class Attempt:
             return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
 
         self._measure_while_variants_break(started, call)
-        if disturbed := interference.disturbed_window(state.block, experiment, "typical"):
+        if disturbed := self._disturbed("typical"):
             state.say(f"typical load is measured once more: {disturbed}")
             state.take_back("typical")
             self._measure_while_variants_break(started, call)

@@ -85,6 +85,11 @@ class BlockState:
         if is_given_up(document) and self.experiment.windows.wait_for_answers:
             started.drop(document.trials[-1].variant)
 
+    @property
+    def is_disagreed(self) -> bool:
+        """Tells whether users disagreed in the call whose phases were stored last, and in none before."""
+        return self._agreed_before and not self.block.agreed
+
     def take_back(self, phase: Literal["trials", "typical"]) -> None:
         """Removes the trials, or the typical load, that the last call stored: they will be measured once more."""
         setattr(self.block, phase, [])

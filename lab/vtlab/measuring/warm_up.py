@@ -219,7 +219,6 @@ class WarmUp:
             trial.model_copy(update={"position": position})
             for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
         ]
-        block.agreed = block.agreed and document.agreed
         silent = {trial.variant for trial in document.warmup if not trial.ok}
         for variant in [name for name in state.variants if name in silent]:
             state.drop_variant(started, variant)

@@ -328,6 +328,7 @@ class Block(Record):
     block: int
     attempt: int
     order: list[str]
+    #: Whether k6's users agreed about when the phases after the warm-up began.
     agreed: bool = True
     #: What a pre-flight before the block showed that the variants do differently, in sentences.
     differences: list[str] = []

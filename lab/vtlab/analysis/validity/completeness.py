@@ -15,6 +15,8 @@ from vtlab.model.blocks import mirrored
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 
+DISAGREED = "the load generator stalled: its users disagreed about when a phase began"
+
 
 def _faults(block: Block, _: Experiment) -> Iterator[Value]:
     yield Value(0, "no fault", "")
@@ -23,8 +25,7 @@ def _faults(block: Block, _: Experiment) -> Iterator[Value]:
 
 
 def _agreed(block: Block, _: Experiment) -> Iterator[Value]:
-    reason = "the load generator stalled: its users disagreed about when a phase began"
-    yield Value(not block.agreed, "yes" if block.agreed else "no", reason)
+    yield Value(not block.agreed, "yes" if block.agreed else "no", DISAGREED)
 
 
 def _known(block: Block, experiment: Experiment) -> Iterator[Value]:
