@@ -45,16 +45,16 @@ _INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR
 results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
 Each command has the names of its version of vtlab. The outcomes have the words of today.
 
-*Same*: the whole interval lies within the margin, or the load alone limits the capacity of both. *Undecided*: it reaches
-across the margin. Where the reason is another, the table has it below, if the run was kept. Version 0.2 left ratios of
-few answers undecided, too. *No outcome*: the run cannot judge it. *Too wide*: the upper end of the interval is over 100 times the lower one.
-[Reports](../reference/report.md#outcomes) have the margins and the percentile of a tail, the
-[glossary](../reference/glossary.md) the other words. A fixed number of fewer than 6 blocks is a quick look.
+*Same*: the whole interval lies within the margin, or the load alone limits the capacity of both. *Undecided*: it
+reaches across the margin. Where the reason is another, the table has it below, if the run was kept. Version 0.2 left
+ratios of few answers undecided, too. *No outcome*: the run cannot judge it. *Too wide*: the upper end of the interval
+is over 100 times the lower one. [Reports](../reference/report.md#outcomes) have the margins and the percentile of a
+tail, the [glossary](../reference/glossary.md) the other words. A fixed number of fewer than 6 blocks is a quick look.
 
 ![Measured runs by criterion: each interval beside its margin](../images/measured-by-criterion.svg)
 
-Runs of versions before 0.3, and of publications, judge throughput alone. Of a run of `cpu` under 1 CPU by 0.3 the log ratios are kept:
-[accuracy](accuracy.md#cpu-is-not-a-perfect-null-test).
+Runs of versions before 0.3, and of publications, judge throughput alone. Of a run of `cpu` under 1 CPU by 0.3 the log
+ratios are kept: [accuracy](accuracy.md#cpu-is-not-a-perfect-null-test).
 
 ![Throughput in the runs that judged it alone, with its intervals](../images/measured-throughput.svg)"""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maintain import measured_page
-from maintain.measured_page import Compared, Judged, Measured, Pair
+from maintain.measured_page import Judged, Measured, Pair
 from maintain.reference.pages import code, table
 from vtlab.report.words import figures
 

@@ -139,7 +139,8 @@ class WarmUp:
             is_over = self._is_over(done, counts)
             if is_over and not self._unsteady() and {trial.variant for trial in document.trials} <= set(state.variants):
                 self._adapt_pacing()
-                state.store_phases(started, document)
+                if document.trials:
+                    state.store_phases(started, document)
                 return
             if is_given_up(document):
                 # What follows must not meet these requests.
