@@ -20,6 +20,8 @@ from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import percentiles, trial_order
 
+_REJECTING = {check.name for check in checks.CHECKS if check.kind == "machine"}
+
 
 def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis:
     """Analyses a run of so many blocks, the first with warm-up and single-user phases. As in a run, what the checks
@@ -32,7 +34,8 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> list[Blo
 
     def against(measured: Block) -> list[str]:
         failures = [failure.reason for failure in failing.failures(measured, planned)]
-        return checks.reasons(measured, planned) + failures
+        beyond = [result for result in checks.results([measured], planned) if not result.passed]
+        return [f"{result.name}: {result.worst}" for result in beyond if result.name in _REJECTING] + failures
 
     def counts(measured: Block) -> None:
         assert against(measured) == []

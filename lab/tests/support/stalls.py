@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+import pytest
+
+from vtlab.analysis.validity.interference import CORE_WAIT, STEAL
 from vtlab.errors import BlockFault
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
@@ -25,6 +28,7 @@ SHARE, LEAST = 0.02, 0.1
 OUTSIDE = 1.05
 #: Seconds before each repeat, the last also before any further one: others may keep the CPU for a minute.
 PAUSES = (5.0, 20.0, 60.0)
+STALLED = "the machine stalled"
 #: The reasons for which tests measured again.
 REPEATED: list[str] = []
 
@@ -40,9 +44,11 @@ def undisturbed(
     """Measures and checks; does so again after a wait where the check fails and something disturbed the measurement.
 
     ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
-    Where the check fails for good its error tells what disturbed each attempt.
+    Where the check fails for good its error tells what disturbed each attempt. Where others used the machine in each of
+    them the test is skipped, as it cannot tell anything.
     """
     disturbed: list[str] = []
+    is_by_others = True
     for attempt, measurement in _but_the_last(measure, attempts):
         try:
             check(measurement)
@@ -53,15 +59,24 @@ def undisturbed(
                 _add_notes(error, disturbed)
                 raise
             REPEATED.append("; ".join(reasons))
+            is_by_others = is_by_others and any(map(_is_of_others, reasons))
             continue
         return measurement
     measurement = measure(attempts)
     try:
         check(measurement)
     except AssertionError as error:
+        reasons = disturbances(measurement)
+        if is_by_others and any(map(_is_of_others, reasons)):
+            pytest.skip(f"others used the machine in each of {attempts} attempts, at last: {'; '.join(reasons)}")
         _add_notes(error, disturbed)
         raise
     return measurement
+
+
+def _is_of_others(reason: str) -> bool:
+    """Tells whether a reason is what others did to the machine."""
+    return STALLED in reason or reason.startswith((f"{STEAL.name}: ", f"{CORE_WAIT.name}: "))
 
 
 def _add_notes(error: AssertionError, notes: Sequence[str]) -> None:
@@ -135,7 +150,7 @@ class Stalls:
         for trial in trials:
             stall = self.longest(trial.begin, trial.drained)
             if stall > max(LEAST, SHARE * trial.window):
-                reasons.append(f"{trial.variant}, {trial.phase}: the machine stalled for {stall:.2f} s")
+                reasons.append(f"{trial.variant}, {trial.phase}: {STALLED} for {stall:.2f} s")
             latency, service = trial.latency.mean, trial.server.get("service_time")
             if trial.phase == "single" and latency and service and latency > OUTSIDE * service:
                 reasons.append(f"{trial.variant}, alone: {latency:.3f} s for the client, {service:.3f} s in the server")
