@@ -13,7 +13,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -229,10 +229,16 @@ def _rounded(value: float) -> float:
 
 
 def shown_command(manifest: Manifest) -> str:
-    """Returns the command of a run, without the options for its results folder and its observers."""
+    """Returns the command of a run, without the options for its results folder and its observers, and without the
+    directories of a file on the machine."""
     parts = shlex.split(manifest.command)
     elsewhere = {i + j for i, part in enumerate(parts) if part in _ELSEWHERE for j in (0, 1)}
-    return shlex.join(part for i, part in enumerate(parts) if i not in elsewhere)
+    return shlex.join(_without_directories(part) for i, part in enumerate(parts) if i not in elsewhere)
+
+
+def _without_directories(part: str) -> str:
+    path = PurePath(part)
+    return path.name if path.is_absolute() and path.suffix else part
 
 
 def machine(manifest: Manifest) -> str:

@@ -111,8 +111,7 @@ def _by_capacity(service: Service, run: Measured) -> list[str]:
 def _cells(pair: Pair) -> Iterator[str]:
     by_key = {_key(outcome, pair): outcome for outcome in pair.outcomes}
     for keys in _COLUMNS.values():
-        found = [by_key[key] for key in keys if key in by_key]
-        yield "; ".join(map(_cell, found)) or _NONE
+        yield "; ".join(_cell(by_key[key]) for key in keys if key in by_key) or _NONE
 
 
 def _key(outcome: Judged, pair: Pair) -> str:

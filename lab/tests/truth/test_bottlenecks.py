@@ -137,9 +137,8 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
         assert explained.bottleneck.resource == "load", explained
         slope = cpu_demand(alone)
         if slope is None or not slope.is_known:
-            # Cores that change their speed leave no slope: then nothing is said.
             assert explained.next is None, explained
-            return
+            pytest.skip("the CPU's slope is unknown, as cores changed their speed; nothing is named next")
         assert explained.next is not None, explained
         assert explained.next.resource == "cpu", explained
         (bound,) = (b for b in explained.bounds if b.resource == "cpu")

@@ -117,10 +117,11 @@ def test_a_tenth_more_cpu_for_a_request_is_worse(lab: Lab, planted_service: dict
     assert cpu.high is not None
     # All but the computation itself takes the same.
     assert cpu.low <= 1.1 <= 1.02 * cpu.high, cpu
-    is_precise = max(cpu.high / cpu.ratio, cpu.ratio / cpu.low) < 1.02
-    assert cpu.judgement == "worse" or (cpu.judgement == "undecided" and not is_precise), cpu
+    if cpu.judgement == "undecided" and max(cpu.high / cpu.ratio, cpu.ratio / cpu.low) > 1.02:
+        pytest.skip(f"blocks scatter by {cpu.sd:.1%}: undecided, by an interval that has the truth")
+    assert cpu.judgement == "worse", cpu
     (decision,) = analysis.verdict.decisions
-    assert names(decision.beside) == ["cpu"] * (cpu.judgement == "worse")
+    assert names(decision.beside) == ["cpu"]
     assert decision.advice in ("no difference", "no decision"), decision
 
 

@@ -97,6 +97,14 @@ def test_a_command_says_nothing_of_where_the_results_lie() -> None:
     assert measured_page.shown_command(manifest) == "vtlab run blocking --blocks 3"
 
 
+def test_a_command_says_nothing_of_where_a_jar_lies() -> None:
+    """Seen: the directory of a machine in the archive of series."""
+    analysis = recorded.analysed(recorded.run(blocks=3))
+    command = "vtlab try /home/me/app.jar 'GET /orders/17' --users 4"
+    manifest = analysis.run.manifest.model_copy(update={"command": command})
+    assert measured_page.shown_command(manifest) == "vtlab try app.jar 'GET /orders/17' --users 4"
+
+
 def test_a_run_that_is_not_valid_is_refused() -> None:
     with pytest.raises(BadInput, match="planned blocks count"):
         measured_page.from_analysis(recorded.analysed(recorded.run(blocks=3, planned=6)))
