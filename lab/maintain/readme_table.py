@@ -13,16 +13,15 @@ from pathlib import Path
 from maintain import measured_page
 from maintain.measured_page import Judged, Measured, Pair
 from maintain.reference.pages import code, table
-from vtlab.report.words import figures
+from vtlab.report.words.outcome_rows import ALL_IN_TIME
 
 PAGE = "README.md"
 _PART = re.compile(r"(?<=<!-- measured -->\n).*?(?= <!-- /measured -->)", re.S)
 #: Column -> keys of its criteria.
 _COLUMNS = {
     "capacity": ("capacity",),
-    "median": ("median",),
-    "tail": ("tail",),
-    "median; tail at full load": ("median.full", "tail.full"),
+    "median; tail at typical load": ("median", "tail"),
+    "at full load": ("median.full", "tail.full"),
     "cpu": ("cpu",),
     "memory": ("memory",),
     "probe": ("probe",),
@@ -95,16 +94,15 @@ def _row(service: Service, run: Measured) -> list[str]:
 
 
 def _by_capacity(service: Service, run: Measured) -> list[str]:
-    """Writes the cells of a run that judged capacity alone, with what its other variants serve."""
+    """Writes the cells of a run that judged capacity alone."""
     compared = next(c for c in run.comparisons if c.of == service.of)
     judgement = compared.judgement.partition(" ")[2]
     names = (compared.over, compared.of) if judgement == "worse" else (compared.of, compared.over)
-    others = [f"{c.of} {c.change}" for c in run.comparisons if c.over == compared.over and c.of != compared.of]
-    decision = f"Prefer {names[0]} to {names[1]}, by capacity alone (version {run.version} judged nothing else)"
+    decision = f"Prefer {names[0]} to {names[1]}, by capacity alone"
     return [
         f"**{judgement}** {compared.change}",
         *[_NONE] * (len(_COLUMNS) - 1),
-        ". ".join([decision, *[f"Beside {compared.over}: {figures.listed(others)}"] * bool(others)]),
+        decision,
     ]
 
 
@@ -126,7 +124,7 @@ def _cell(outcome: Judged) -> str:
     probes whether all had their answer in time."""
     symbol, _, word = outcome.judgement.partition(" ")
     if outcome.criterion == "probe":
-        return outcome.change or word
+        return "in time" if outcome.change == ALL_IN_TIME else word
     if word in ("better", "worse"):
         word = f"**{word}**"
     percentile = outcome.criterion.partition("(")[2].removesuffix(")")
