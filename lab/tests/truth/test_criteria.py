@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -73,14 +74,14 @@ def test_a_longer_p99_at_equal_throughput_is_worse_at_full_load(lab: Lab, plante
     jvms = modes("400ms:1", "400ms:0.97,640ms:0.03")
     load = windows(120, {PLATFORM: 120 / 0.4, VIRTUAL: 120 / 0.4072}, 6.0, warmup_cycles=0, warmup_load="2s")
     planned = jvms.experiment(planted_service, requests=[{"path": "/planted/modes"}], **load)
-    analysis = analysed(lab, jvms, planned, 3)
-    tail = outcome(analysis, "tail.full")
-    assert (tail.percentile, tail.judgement) == ("p99", "worse"), tail
-    assert tail.ratio == pytest.approx(1.6, rel=0.1)
-    assert judgements(analysis)["capacity"] == judgements(analysis)["median.full"] == "same"
-    assert decided(analysis) == ("no difference", 3)
-    (decision,) = analysis.verdict.decisions
-    assert (decision.at_full, names(decision.because)) == ("leave it off", ["tail.full"])
+    with analysed(lab, jvms, planned, 3) as analysis:
+        tail = outcome(analysis, "tail.full")
+        assert (tail.percentile, tail.judgement) == ("p99", "worse"), tail
+        assert tail.ratio == pytest.approx(1.6, rel=0.1)
+        assert judgements(analysis)["capacity"] == judgements(analysis)["median.full"] == "same"
+        assert decided(analysis) == ("no difference", 3)
+        (decision,) = analysis.verdict.decisions
+        assert (decision.at_full, names(decision.because)) == ("leave it off", ["tail.full"])
 
 
 def test_a_longer_median_beside_a_shorter_tail_is_a_trade_off(lab: Lab, planted_service: dict[str, Any]) -> None:
@@ -88,14 +89,14 @@ def test_a_longer_median_beside_a_shorter_tail_is_a_trade_off(lab: Lab, planted_
     jvms = modes("40ms:0.9,800ms:0.1", "400ms:1")
     load = at_rate(100, "8s", users=260)
     planned = jvms.experiment(planted_service, requests=[{"path": "/planted/modes"}], max_response="2s", **load)
-    analysis = analysed(lab, jvms, planned, 3)
-    median, tail = outcome(analysis, "median"), outcome(analysis, "tail")
-    assert (median.judgement, tail.judgement, tail.percentile) == ("worse", "better", "p95"), (median, tail)
-    assert median.ratio == pytest.approx(10, rel=0.15)
-    assert tail.ratio == pytest.approx(0.5, rel=0.1)
-    assert decided(analysis) == ("trade-off", 2)
-    (decision,) = analysis.verdict.decisions
-    assert (names(decision.because), names(decision.against)) == (["tail"], ["median"])
+    with analysed(lab, jvms, planned, 3) as analysis:
+        median, tail = outcome(analysis, "median"), outcome(analysis, "tail")
+        assert (median.judgement, tail.judgement, tail.percentile) == ("worse", "better", "p95"), (median, tail)
+        assert median.ratio == pytest.approx(10, rel=0.15)
+        assert tail.ratio == pytest.approx(0.5, rel=0.1)
+        assert decided(analysis) == ("trade-off", 2)
+        (decision,) = analysis.verdict.decisions
+        assert (names(decision.because), names(decision.against)) == (["tail"], ["median"])
 
 
 def test_a_tenth_more_cpu_for_a_request_is_worse(lab: Lab, planted_service: dict[str, Any]) -> None:
@@ -110,19 +111,19 @@ def test_a_tenth_more_cpu_for_a_request_is_worse(lab: Lab, planted_service: dict
     load["windows"]["warmup_load"] = "4s"
     requests = [{"path": "/planted/computation", "query": {"iterations": "80000"}}]
     planned = jvms.experiment(planted_service, requests=requests, max_response="2s", **load)
-    analysis = analysed(lab, jvms, planned, 6)
-    cpu = outcome(analysis, "cpu")
-    assert cpu.ratio is not None
-    assert cpu.low is not None
-    assert cpu.high is not None
-    # All but the computation itself takes the same.
-    assert cpu.low <= 1.1 <= 1.02 * cpu.high, cpu
-    if cpu.judgement == "undecided" and max(cpu.high / cpu.ratio, cpu.ratio / cpu.low) > 1.02:
-        pytest.skip(f"blocks scatter by {cpu.sd:.1%}: undecided, by an interval that has the truth")
-    assert cpu.judgement == "worse", cpu
-    (decision,) = analysis.verdict.decisions
-    assert names(decision.beside) == ["cpu"]
-    assert decision.advice in ("no difference", "no decision"), decision
+    with analysed(lab, jvms, planned, 6) as analysis:
+        cpu = outcome(analysis, "cpu")
+        assert cpu.ratio is not None
+        assert cpu.low is not None
+        assert cpu.high is not None
+        # All but the computation itself takes the same.
+        assert cpu.low <= 1.1 <= 1.02 * cpu.high, cpu
+        if cpu.judgement == "undecided" and max(cpu.high / cpu.ratio, cpu.ratio / cpu.low) > 1.02:
+            pytest.skip(f"blocks scatter by {cpu.sd:.1%}: undecided, by an interval that has the truth")
+        assert cpu.judgement == "worse", cpu
+        (decision,) = analysis.verdict.decisions
+        assert names(decision.beside) == ["cpu"]
+        assert decision.advice in ("no difference", "no decision"), decision
 
 
 def test_a_fifth_more_memory_is_worse(lab: Lab, planted_service: dict[str, Any]) -> None:
@@ -135,13 +136,13 @@ def test_a_fifth_more_memory_is_worse(lab: Lab, planted_service: dict[str, Any])
     requests = [{"path": "/thread", "query": {"duration": "200ms"}}]
     load = windows(10, dict.fromkeys(properties, 50.0), 3.0, warmup_cycles=0, warmup_load="2s")
     planned = jvms.experiment(planted_service, variants=list(properties), requests=requests, **load)
-    analysis = analysed(lab, jvms, planned, 4)
-    memory = outcome(analysis, "memory")
-    assert memory.judgement == "worse", memory
-    assert memory.value is not None
-    assert memory.base_value is not None
-    assert memory.value - memory.base_value == pytest.approx(BALLAST * MIB, abs=20 * MIB)
-    assert decided(analysis) == ("no difference", 4)
+    with analysed(lab, jvms, planned, 4) as analysis:
+        memory = outcome(analysis, "memory")
+        assert memory.judgement == "worse", memory
+        assert memory.value is not None
+        assert memory.base_value is not None
+        assert memory.value - memory.base_value == pytest.approx(BALLAST * MIB, abs=20 * MIB)
+        assert decided(analysis) == ("no difference", 4)
 
 
 def restarted(lab: Lab, jvms: Jvms, planned: Experiment, loser: str) -> None:
@@ -186,15 +187,15 @@ def test_fallbacks_are_told_beside_the_advice(lab: Lab, planted_service: dict[st
     jvms = planted(shapes, settings=settings)
     load = windows(20, {PLATFORM: 100, VIRTUAL: 200}, 5.0, warmup_cycles=0, warmup_load="2s")
     request = {"path": "/planted/shape", "query": {"duration": "100ms"}}
-    analysis = analysed(lab, jvms, jvms.experiment(planted_service, requests=[request], **load), 2)
-    assert decided(analysis) == ("turn it on", 2)
-    (decision,) = analysis.verdict.decisions
-    (difference,) = decision.differences
-    # Which of both forms is the other one is left open.
-    shares = "7[0-9.]+ % of the answers had another form .* under virtual, and 0.0 % under platform"
-    others = "100.0 % of the answers had another form .* under platform, and 2[0-9.]+ % under virtual"
-    assert re.search(f"{shares}|{others}", difference), difference
-    assert f"But they answer differently: {difference}" in advice.sentence(analysis)
+    with analysed(lab, jvms, jvms.experiment(planted_service, requests=[request], **load), 2) as analysis:
+        assert decided(analysis) == ("turn it on", 2)
+        (decision,) = analysis.verdict.decisions
+        (difference,) = decision.differences
+        # Which of both forms is the other one is left open.
+        shares = "7[0-9.]+ % of the answers had another form .* under virtual, and 0.0 % under platform"
+        others = "100.0 % of the answers had another form .* under platform, and 2[0-9.]+ % under virtual"
+        assert re.search(f"{shares}|{others}", difference), difference
+        assert f"But they answer differently: {difference}" in advice.sentence(analysis)
 
 
 def test_errors_of_one_variant_are_told_or_fail_it(lab: Lab, planted_service: dict[str, Any]) -> None:
@@ -203,22 +204,22 @@ def test_errors_of_one_variant_are_told_or_fail_it(lab: Lab, planted_service: di
     jvms = modes("100ms:1", "100ms:1", LAB_PLANTED_ERRORS="0.03")
     load = windows(20, dict.fromkeys((PLATFORM, VIRTUAL), 200.0), 6.0, warmup_cycles=0, warmup_load="2s")
     planned = jvms.experiment(planted_service, requests=[{"path": "/planted/modes"}], max_errors=0.2, **load)
-    blocks = measured(lab, jvms, planned, 3)
-    (allowed,) = judged(planned, blocks).verdict.decisions
-    (difference,) = allowed.differences
-    assert "of the answers were errors" in difference
-    assert f"under {VIRTUAL}, and 0.0 % under {PLATFORM}" in difference
-    assert allowed.advice != "turn it on"
-    (refused,) = judged(strict(planned), blocks).verdict.decisions
-    assert (refused.advice, refused.rule, refused.loser) == ("leave it off", 1, VIRTUAL)
-    assert refused.fault == "fails"
+    with measured(lab, jvms, planned, 3) as blocks:
+        (allowed,) = judged(planned, blocks).verdict.decisions
+        (difference,) = allowed.differences
+        assert "of the answers were errors" in difference
+        assert f"under {VIRTUAL}, and 0.0 % under {PLATFORM}" in difference
+        assert allowed.advice != "turn it on"
+        (refused,) = judged(strict(planned), blocks).verdict.decisions
+        assert (refused.advice, refused.rule, refused.loser) == ("leave it off", 1, VIRTUAL)
+        assert refused.fault == "fails"
 
 
 def strict(planned: Experiment) -> Experiment:
     return planned.model_copy(update={"max_errors": 0.001})
 
 
-def overloading(lab: Lab, by: float) -> Analysis:
+def overloading(lab: Lab, by: float) -> AbstractContextManager[Analysis]:
     """Measures 43 platform threads of 200 ms under so many more arrivals than they serve."""
     jvms = Jvms(settings={"SERVER_TOMCAT_THREADS_MAX": "43"})
     request = {"path": "/thread", "query": {"duration": "200ms"}}
@@ -229,19 +230,19 @@ def overloading(lab: Lab, by: float) -> Analysis:
 def test_too_many_arrivals_by_a_tenth_overload_a_variant_and_that_decides(lab: Lab) -> None:
     """A variant that gets 10 % more arrivals than it serves, in windows of typical load, is overloaded, and that
     decides."""
-    analysis = overloading(lab, 0.10)
-    (decision,) = analysis.verdict.decisions
-    assert (decision.advice, decision.rule, decision.loser) == ("turn it on", 1, PLATFORM)
-    assert decision.fault == "overloaded"
-    judged = judgements(analysis)
-    assert (judged["median"], judged["tail"]) == ("better", "better")
+    with overloading(lab, 0.10) as analysis:
+        (decision,) = analysis.verdict.decisions
+        assert (decision.advice, decision.rule, decision.loser) == ("turn it on", 1, PLATFORM)
+        assert decision.fault == "overloaded"
+        judged = judgements(analysis)
+        assert (judged["median"], judged["tail"]) == ("better", "better")
 
 
 def test_too_many_arrivals_by_a_thirtieth_are_never_kept_up_with(lab: Lab) -> None:
     """A variant that gets 3 % more arrivals than it serves is overloaded, slower, or undecided, and never said to keep
     up."""
-    analysis = overloading(lab, 0.03)
-    judged = judgements(analysis)
-    assert {judged["median"], judged["tail"]} <= {"better", "undecided", None}, judged
-    assert decided(analysis)[0] in ("turn it on", "no decision")
-    assert analysis.verdict.variants[PLATFORM].bottleneck.resource != "load"
+    with overloading(lab, 0.03) as analysis:
+        judged = judgements(analysis)
+        assert {judged["median"], judged["tail"]} <= {"better", "undecided", None}, judged
+        assert decided(analysis)[0] in ("turn it on", "no decision")
+        assert analysis.verdict.variants[PLATFORM].bottleneck.resource != "load"

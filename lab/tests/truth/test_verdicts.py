@@ -15,7 +15,7 @@ from tests.support.lab_call import only, vtlab
 from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
 from tests.support.short_lab import Jvms, Lab, windows
-from tests.support.short_runs import analysed, judged, outcome
+from tests.support.short_runs import analysed, judged, measured, outcome
 from vtlab.analysis import verdict
 from vtlab.analysis.validity import checks, failing
 from vtlab.model import units
@@ -58,15 +58,15 @@ def test_a_ratio_that_the_load_limits_is_a_lower_bound(lab: Lab) -> None:
     """Where the load limits the better variant, the ratio is at least what was measured, and the verdict says so."""
     load = windows(97, {"platform": 43 / 0.7, "virtual": 97 / 0.7}, warmup_cycles=0, warmup_load="2100ms")
     planned = THREADS.experiment(None, requests=[{"path": "/thread", "query": {"duration": "700ms"}}], **load)
-    analysis = analysed(lab, THREADS, planned, 2)
-    capacity = outcome(analysis, "capacity")
-    assert (capacity.judgement, capacity.is_lower_bound) == ("better", True)
-    assert capacity.ratio == pytest.approx(97 / 43, rel=0.05)
-    assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
-    line = verdict_lines(analysis).verdict
-    serves = r"virtual serves 2\.\d+ times as much at 97 users \([\d.–]+\); with more users virtual may serve more"
-    assert re.search(serves, line), line
-    assert outcome(analysis, "memory").judgement is None, "at different throughput memory does not compare"
+    with analysed(lab, THREADS, planned, 2) as analysis:
+        capacity = outcome(analysis, "capacity")
+        assert (capacity.judgement, capacity.is_lower_bound) == ("better", True)
+        assert capacity.ratio == pytest.approx(97 / 43, rel=0.05)
+        assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
+        line = verdict_lines(analysis).verdict
+        serves = r"virtual serves 2\.\d+ times as much at 97 users \([\d.–]+\); with more users virtual may serve more"
+        assert re.search(serves, line), line
+        assert outcome(analysis, "memory").judgement is None, "at different throughput memory does not compare"
 
 
 def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None:
@@ -74,12 +74,14 @@ def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None
     tell them apart."""
     load = windows(11, dict.fromkeys(VARIANTS, 11 / 0.43), 6.0, warmup_cycles=0, warmup_load="2150ms")
     planned = THREADS.experiment(None, requests=[{"path": "/thread", "query": {"duration": "430ms"}}], **load)
-    analysis = analysed(lab, THREADS, planned, 3)
-    assert outcome(analysis, "capacity").judgement == "same"
-    assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
-    same = "the load limits both; neither is near a metered limit: of what is metered, platform's Tomcat threads come"
-    why = (verdict_lines(analysis).why or "").lower()
-    assert why.startswith(tuple(f"{same} first, from about {users} users".lower() for users in (42, 43, 44))), why
+    with analysed(lab, THREADS, planned, 3) as analysis:
+        assert outcome(analysis, "capacity").judgement == "same"
+        assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
+        same = (
+            "the load limits both; neither is near a metered limit: of what is metered, platform's Tomcat threads come"
+        )
+        why = (verdict_lines(analysis).why or "").lower()
+        assert why.startswith(tuple(f"{same} first, from about {users} users".lower() for users in (42, 43, 44))), why
 
 
 def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
@@ -93,17 +95,17 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
         max_response="1700ms",
         windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "500ms", "measure": "25s"},
     )
-    analysis = analysed(lab, THREADS, planned, 2)
-    tail = outcome(analysis, "tail")
-    platform, virtual = (analysis.verdict.variants[name] for name in VARIANTS)
-    assert (tail.judgement, tail.ratio, platform.overloaded_blocks) == ("better", None, 2)
-    assert platform.growth == pytest.approx(rate - served, rel=0.5)
-    assert set(platform.latency.values()) == {None}
-    assert virtual.growth is None
-    assert virtual.latency["p99"] == pytest.approx(0.2, rel=0.25)
-    assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
-    line = verdict_lines(analysis).verdict
-    assert line.startswith("Turn on spring.threads.virtual.enabled: platform is overloaded at 226/s"), line
+    with analysed(lab, THREADS, planned, 2) as analysis:
+        tail = outcome(analysis, "tail")
+        platform, virtual = (analysis.verdict.variants[name] for name in VARIANTS)
+        assert (tail.judgement, tail.ratio, platform.overloaded_blocks) == ("better", None, 2)
+        assert platform.growth == pytest.approx(rate - served, rel=0.5)
+        assert set(platform.latency.values()) == {None}
+        assert virtual.growth is None
+        assert virtual.latency["p99"] == pytest.approx(0.2, rel=0.25)
+        assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
+        line = verdict_lines(analysis).verdict
+        assert line.startswith("Turn on spring.threads.virtual.enabled: platform is overloaded at 226/s"), line
 
 
 @pytest.mark.calls
@@ -168,15 +170,15 @@ def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> No
         max_errors=0.6,
     )
     strict = planned.model_copy(update={"max_errors": 0.001})
-    (block,) = analysed(lab, IMPATIENT, planned, 1).accepted
-    for variant in planned.variants:
-        (result,) = [t for t in block.trials if t.variant == variant]
-        errors = sum(result.failed.values()) / (sum(result.failed.values()) + result.ok)
-        assert 0.001 < errors < 0.6, result
-        analyses = {exp.max_errors: judged(exp, [block]) for exp in (planned, strict)}
-        assert analyses[0.6].verdict.variants[variant].error_ratio == pytest.approx(errors)
-    allowed = [f.reason for f in failing.failures(block, planned) if "errors" in f.reason]
-    refused = [f.reason for f in failing.failures(block, strict) if "errors" in f.reason]
-    assert allowed == []
-    assert len(refused) >= 2
-    assert all("of the answers were errors" in reason for reason in refused)
+    with measured(lab, IMPATIENT, planned, 1) as (block,):
+        for variant in planned.variants:
+            (result,) = [t for t in block.trials if t.variant == variant]
+            errors = sum(result.failed.values()) / (sum(result.failed.values()) + result.ok)
+            assert 0.001 < errors < 0.6, result
+            analyses = {exp.max_errors: judged(exp, [block]) for exp in (planned, strict)}
+            assert analyses[0.6].verdict.variants[variant].error_ratio == pytest.approx(errors)
+        allowed = [f.reason for f in failing.failures(block, planned) if "errors" in f.reason]
+        refused = [f.reason for f in failing.failures(block, strict) if "errors" in f.reason]
+        assert allowed == []
+        assert len(refused) >= 2
+        assert all("of the answers were errors" in reason for reason in refused)
