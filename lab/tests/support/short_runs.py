@@ -23,6 +23,8 @@ from vtlab.model.records import Block, Trial
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import percentiles, trial_order
 
+#: Cycles that only warm cold JVMs. With two, slow cores were not steady at the third attempt either.
+COLD_CYCLES = 6
 _REJECTING = {check.name for check in checks.CHECKS if check.kind == "machine"}
 
 
@@ -45,16 +47,18 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Iterator
     used: list[str] = []
 
     def block(wanted: ShortBlock, number: int) -> Block:
+        # Others who did not stop after the waits of one block will not for the next.
         made = least_disturbed(
-            lambda attempt: lab.measured(wanted, number, attempt), lambda made: _against(made, planned), attempts=3
+            lambda attempt: lab.measured(wanted, number, attempt),
+            lambda made: _against(made, planned),
+            attempts=2 if used else 4,
         )
         if reasons := _against(made, planned):
             assert any(map(is_of_others, reasons)), reasons
             used.append("; ".join(reasons))
         return _with_the_machine_alone(made) if reasons else made
 
-    # The first two cycles of cold JVMs only warm them.
-    cycles = steady_state.expected_cycles(planned, is_raised=False) + (0 if lab.are_running(jvms) else 2)
+    cycles = steady_state.expected_cycles(planned, is_raised=False) + (0 if lab.are_running(jvms) else COLD_CYCLES)
     cold = ShortBlock(jvms, planned, _order(planned, 1), single=SHORT, trial_load_cycles=cycles)
     first = block(cold, 1)
     made = [first, *(block(_further(cold, first, number), number) for number in range(2, blocks + 1))]
