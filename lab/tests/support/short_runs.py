@@ -10,12 +10,12 @@ import pytest
 
 from tests.support import recorded
 from tests.support.short_lab import SHORT, Jvms, Lab, ShortBlock
-from tests.support.stalls import is_of_others, least_disturbed
+from tests.support.stalls import least_disturbed
 from vtlab.analysis import verdict
 from vtlab.analysis.criteria.conclusions import Conclusions, judge
 from vtlab.analysis.criteria.judged import Judged
 from vtlab.analysis.criteria.levels import levels_at
-from vtlab.analysis.validity import checks, failing, steady_state
+from vtlab.analysis.validity import checks, failing, interference, steady_state
 from vtlab.analysis.variant_results import variant_result
 from vtlab.model.experiment import Experiment
 from vtlab.model.outcome import Key, Outcome
@@ -23,9 +23,8 @@ from vtlab.model.records import Block, Trial
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import percentiles, trial_order
 
-#: Cycles that only warm cold JVMs. With two, slow cores were not steady at the third attempt either.
+#: Cycles that only warm cold JVMs. After two, a third attempt on slow cores was not steady yet.
 COLD_CYCLES = 6
-_REJECTING = {check.name for check in checks.CHECKS if check.kind == "machine"}
 
 
 @contextlib.contextmanager
@@ -41,20 +40,20 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Iterator
     of the first stands for all. As in a run, what the checks reject is measured again; so is a block in which a variant
     failed.
 
-    Where others used the machine to the last attempt, that block counts here nevertheless. What is right then is right;
-    what the statements within the context miss then is skipped, as a run would not have counted the block.
+    Where others used the machine in the last attempt, too, its block counts here. A test whose statements within the
+    context hold then passes; one whose statements do not is skipped, as a run would have rejected the block.
     """
     used: list[str] = []
 
     def block(wanted: ShortBlock, number: int) -> Block:
-        # Others who did not stop after the waits of one block will not for the next.
+        # Others outlasted the waits of one block: the next has fewer.
         made = least_disturbed(
             lambda attempt: lab.measured(wanted, number, attempt),
             lambda made: _against(made, planned),
             attempts=2 if used else 4,
         )
         if reasons := _against(made, planned):
-            assert any(map(is_of_others, reasons)), reasons
+            assert interference.is_disturbed(made, planned), reasons
             used.append("; ".join(reasons))
         return _with_the_machine_alone(made) if reasons else made
 
@@ -72,9 +71,7 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Iterator
 
 def _against(measured: Block, planned: Experiment) -> list[str]:
     """Lists the reasons for which a run would measure the block again, and the failures of variants."""
-    failures = [failure.reason for failure in failing.failures(measured, planned)]
-    beyond = [result for result in checks.results([measured], planned) if not result.passed]
-    return [f"{result.name}: {result.worst}" for result in beyond if result.name in _REJECTING] + failures
+    return checks.reasons(measured, planned) + [failure.reason for failure in failing.failures(measured, planned)]
 
 
 def _with_the_machine_alone(block: Block) -> Block:

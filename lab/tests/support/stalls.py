@@ -44,10 +44,11 @@ def undisturbed(
     """Measures and checks; does so again after a wait where the check fails and something disturbed the measurement.
 
     ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
-    Where the check fails for good its error tells what disturbed each attempt. Where others used the machine at the
-    last, the test is skipped: no attempt can tell anything.
+    Where the check fails for good its error tells what disturbed each attempt. Where others used the machine in each of
+    them the test is skipped, as it cannot tell anything.
     """
     disturbed: list[str] = []
+    is_by_others = True
     for attempt, measurement in _but_the_last(measure, attempts):
         try:
             check(measurement)
@@ -58,6 +59,7 @@ def undisturbed(
                 _add_notes(error, disturbed)
                 raise
             REPEATED.append("; ".join(reasons))
+            is_by_others = is_by_others and any(map(_is_of_others, reasons))
             continue
         return measurement
     measurement = measure(attempts)
@@ -65,14 +67,14 @@ def undisturbed(
         check(measurement)
     except AssertionError as error:
         reasons = disturbances(measurement)
-        if any(map(is_of_others, reasons)):
-            pytest.skip(f"none of {attempts} attempts tells, in the last others used the machine: {'; '.join(reasons)}")
+        if is_by_others and any(map(_is_of_others, reasons)):
+            pytest.skip(f"others used the machine in each of {attempts} attempts, at last: {'; '.join(reasons)}")
         _add_notes(error, disturbed)
         raise
     return measurement
 
 
-def is_of_others(reason: str) -> bool:
+def _is_of_others(reason: str) -> bool:
     """Tells whether a reason is what others did to the machine."""
     return STALLED in reason or reason.startswith((f"{STEAL.name}: ", f"{CORE_WAIT.name}: "))
 
