@@ -6,11 +6,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import pytest
-
 from tests.support import recorded
 from tests.support.short_lab import SHORT, Jvms, Lab, ShortBlock
-from tests.support.stalls import least_disturbed
+from tests.support.stalls import least_disturbed, skipped_if_missed
 from vtlab.analysis import verdict
 from vtlab.analysis.criteria.conclusions import Conclusions, judge
 from vtlab.analysis.criteria.judged import Judged
@@ -61,12 +59,8 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Iterator
     cold = ShortBlock(jvms, planned, _order(planned, 1), single=SHORT, trial_load_cycles=cycles)
     first = block(cold, 1)
     made = [first, *(block(_further(cold, first, number), number) for number in range(2, blocks + 1))]
-    try:
+    with skipped_if_missed(used):
         yield made
-    except AssertionError as error:
-        if used:
-            pytest.skip(f"missed where others used the machine: {' | '.join(used)}: {error}")
-        raise
 
 
 def _against(measured: Block, planned: Experiment) -> list[str]:
