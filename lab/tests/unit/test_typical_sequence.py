@@ -193,7 +193,7 @@ def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_p
 def test_a_rate_that_something_else_disturbed_is_not_halved(tmp_path: Path) -> None:
     run = runs()
     late = sent_late(run.blocks[0])
-    stolen = [recorded.changed_trial(phase, machine={"steal": 0.04}) for phase in late.typical]
+    stolen = [recorded.changed_trial(phase, machine={"steal": 0.06}) for phase in late.typical]
     disturbed = recorded.copied(late, {"typical": stolen})
     measured(target := replaying([disturbed, *run.blocks]), tmp_path, run)
     assert [call.rate for call in calls(target)] == [RATE] * 3, "twice on the JVMs of the first attempt"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vtlab import __version__, shipped
 from vtlab.errors import BadInput
-from vtlab.host import machine, tools, variables
+from vtlab.host import idle_cores, machine, tools, variables
 from vtlab.host.tools import Java
 from vtlab.k6 import user_script
 from vtlab.model import workload_files
@@ -57,7 +57,7 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
     return RunFacts(
         versions=_versions_here(experiment),
         jvm_flags=process.common_jvm_flags(service, experiment, _javas(service, experiment), cpu_limited),
-        machine=machine.describe(),
+        machine=machine.describe() | {"idle cores": idle_cores.state()},
         inspection=inspection.inspect_if_possible(service),
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from vtlab import shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, cgroup_hierarchies, ports, process_ledger, processes, tools
+from vtlab.host import agent, cgroup, cgroup_hierarchies, idle_cores, ports, process_ledger, processes, tools
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
@@ -226,6 +226,7 @@ def local_target(
     jdk, k6, prometheus = tools.find_java(options.java), tools.find_k6(), tools.find_prometheus()
     end = contextlib.ExitStack()
     try:
+        end.enter_context(idle_cores.kept_awake())
         with named_when_full(root):
             orphans = process_ledger.end_orphans(root)
             ledger = process_ledger.open_exclusive(root)
