@@ -64,9 +64,7 @@ def test_a_good_block_passes(run: Run) -> None:
         (
             {"machine": {"steal": 0.01}},
             {"machine": {"steal": 0.05}},
-            [
-                "virtual, trials: the hypervisor gave 2.5 % of the cores' time to others; at most 2 % is allowed"
-            ],
+            ["virtual, trials: the hypervisor gave 2.5 % of the cores' time to others; at most 2 % is allowed"],
         ),
         (
             {"server": {"core_wait": 0.01}},

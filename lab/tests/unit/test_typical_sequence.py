@@ -167,12 +167,29 @@ def test_a_rate_that_k6_cannot_send_in_time_is_halved_until_a_block_counts(tmp_p
     first, second = run.blocks
     target = replaying([sent_late(first), first, sent_late(second), second], loads_at_once=False)
     _, said = measured(target, tmp_path, run)
-    assert [call.rate for call in calls(target)] == [RATE, RATE / 2, RATE / 2, RATE / 2]
+    assert [call.rate for call in calls(target)] == [RATE] * 2 + [RATE / 2] * 4, (
+        "twice on the JVMs of an attempt that is late"
+    )
     assert said.count("typical load: 14.9/s from now on, as k6 sent 29.8/s too late") == 1
     kept = manifest_of(tmp_path)
     assert kept.experiment.load_.typical == with_load({"rate": RATE / 2}).load_.typical
     assert plan_of(tmp_path).throughput == pytest.approx(49.75), "of which the rate is a share"
     assert kept.percentiles["typical"] == "p90", "half the answers"
+
+
+def test_arrivals_that_are_late_for_a_moment_cost_no_block(tmp_path: Path) -> None:
+    """Seen: a hypervisor stopped k6 for 90 ms, and spring-petclinic's block of five minutes was rejected."""
+    run = runs()
+    late = sent_late(run.blocks[0]).typical
+
+    def stopped(call: LoadCall, document: K6Document) -> K6Document:
+        is_first = call.typical is not None and len(calls(target)) == 1
+        return document.model_copy(update={"typical": late}) if is_first else document
+
+    blocks, said = measured(target := replaying(run.blocks, change=stopped), tmp_path, run)
+    assert [checks.reasons(block, run.experiment) for block in blocks] == [[]]
+    assert [call.rate for call in calls(target)] == [RATE] * 2
+    assert said.count("typical load is measured once more: virtual: the load generator ") == 1
 
 
 def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_path: Path) -> None:
@@ -204,7 +221,7 @@ def test_a_rate_that_was_named_is_not_halved(tmp_path: Path) -> None:
     run = runs(exp)
     target = replaying([sent_late(run.blocks[0]), run.blocks[0]])
     measured(target, tmp_path, run)
-    assert [call.rate for call in calls(target)] == [12.5] * 2
+    assert [call.rate for call in calls(target)] == [12.5] * 3
 
 
 def test_a_run_that_goes_on_has_the_typical_load_that_it_began_with(tmp_path: Path) -> None:

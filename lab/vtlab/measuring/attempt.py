@@ -10,7 +10,7 @@ from functools import partial
 from typing import Literal
 
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.validity import checks, completeness, interference, steady_state, warm_up_checks
+from vtlab.analysis.validity import checks, completeness, generator, interference, steady_state, warm_up_checks
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.attempt_plan import AttemptPlan
@@ -279,8 +279,8 @@ class Attempt:
         self._measure_while_variants_break(started, call)
 
     def _measure_typical(self, started: StartedBlock) -> None:
-        """Measures typical load beside full load, once its rate is known; once more where the machine was disturbed,
-        which costs less than another block. Nothing lengthens its windows."""
+        """Measures typical load beside full load, once its rate is known; once more where the machine was disturbed or
+        arrivals were late, which costs less than another block. Nothing lengthens its windows."""
         state, experiment = self._state, self._state.experiment
         if experiment.typical_beside and self.typical is None:
             blocks = [*self._plan.blocks_before, state.block]
@@ -299,7 +299,7 @@ class Attempt:
             return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
 
         self._measure_while_variants_break(started, call)
-        if disturbed := self._disturbed("typical"):
+        if disturbed := self._disturbed("typical") or generator.late_typical_load(state.block, experiment):
             state.say(f"typical load is measured once more: {disturbed}")
             state.take_back("typical")
             self._measure_while_variants_break(started, call)

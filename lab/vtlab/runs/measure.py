@@ -312,7 +312,7 @@ class _Measurement:
         block, experiment = self._rejected[-1][0], self.run.experiment
         # A run that was interrupted in between comes here a second time.
         had_it = any(trial.rate == planned.rate for trial in block.typical)
-        if not had_it or not generator.is_typical_load_late(block, experiment) or is_disturbed(block, experiment):
+        if not had_it or not generator.late_typical_load(block, experiment) or is_disturbed(block, experiment):
             return
         lower = typical_load.lowered(planned)
         now, before = figures.rate(lower.rate), figures.rate(planned.rate)

@@ -42,9 +42,10 @@ def limits_reached(block: Block, experiment: Experiment) -> list[str]:
     return [f"{check.name} {value.text}" for check in GENERATOR for value in check.beyond(block, experiment)]
 
 
-def is_typical_load_late(block: Block, experiment: Experiment) -> bool:
-    """Tells whether the load generator sent the arrivals of a window at typical load too late."""
-    return any(value.moment == TYPICAL for check in ON_TIME for value in check.beyond(block, experiment))
+def late_typical_load(block: Block, experiment: Experiment) -> str | None:
+    """Says how the load generator sent the arrivals of a window at typical load too late; None where it did not."""
+    beyond = (value for check in ON_TIME for value in check.beyond(block, experiment))
+    return next((f"{value.variant}: {value.reason}" for value in beyond if value.moment == TYPICAL), None)
 
 
 def blurs_p99(trial: Trial) -> bool:

@@ -61,7 +61,7 @@ def _after_invalid(analysis: Analysis) -> str:
         return "Measure the missing blocks: vtlab resume"
     planned, experiment = analysis.run.manifest.typical, analysis.run.experiment
     none_counts = not analysis.accepted
-    if planned and none_counts and all(generator.is_typical_load_late(b, experiment) for b in analysis.run.blocks):
+    if planned and none_counts and all(generator.late_typical_load(b, experiment) for b in analysis.run.blocks):
         half = round(planned.rate / 2, 1)
         command = calls.again(analysis, {**calls.same_load(analysis), "--rate": f"{half:g}"})
         text = "k6 sent typical load too late in each rejected block: end what else runs here, or lower the rate"
