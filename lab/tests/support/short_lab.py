@@ -20,6 +20,7 @@ from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks
 from vtlab.analysis.validity.completeness import SERVER_MEASURED
 from vtlab.errors import BlockFault
+from vtlab.k6 import rows
 from vtlab.measuring.warm_up import last_of_each
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
@@ -224,8 +225,15 @@ def _load(started: LocalBlock, wanted: ShortBlock, number: int) -> K6Document:
         warmup = warmup or started.load(cycles).warmup
         settled = round_pacing.pacing(planned, number, last_of_each(warmup, wanted.variants))
         call = LoadCall(pacing=replace(settled, measure=None, shown_overload=None))
-    document = started.load(replace(call, single_user_phase=wanted.single, trial_order=wanted.order))
-    return document.model_copy(update={"warmup": [*warmup, *document.warmup]})
+    single = None
+    if wanted.single and rows.need_calls_of_their_own(planned):
+        # As in a run.
+        warmup = warmup or started.load(cycles).warmup
+        call = LoadCall(pacing=cycles.pacing)
+        single = started.load(replace(call, single_user_phase=wanted.single)).single
+    alone = None if single else wanted.single
+    document = started.load(replace(call, single_user_phase=alone, trial_order=wanted.order))
+    return document.model_copy(update={"warmup": [*warmup, *document.warmup], "single": single or document.single})
 
 
 def _planned_light(wanted: ShortBlock, block: Block) -> LightLoad:
