@@ -376,7 +376,7 @@ def spoiled(good: Block, how: str) -> Block:
         rising = [scaled(t, 1 + 0.2 * n) for n, t in enumerate(cycles)]
         return good.model_copy(update={"warmup": [*others, *rising], "trials": [], "typical": [], "single": []})
     changes: dict[str, dict[str, Any]] = {
-        "steal": {"machine": {"steal": 0.08}},
+        "steal": {"machine": {"steal": 0.04}},
         "core_wait": {"server": {"core_wait": 0.07}},
         "generator": {"machine": {"idle_cores": 0.02}},
     }

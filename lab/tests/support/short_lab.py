@@ -227,7 +227,7 @@ def _load(started: LocalBlock, wanted: ShortBlock, number: int) -> K6Document:
         call = LoadCall(pacing=replace(settled, measure=None, shown_overload=None))
     single = None
     if wanted.single and rows.need_calls_of_their_own(planned):
-        # As in a run.
+        # As in a run: users share no state, and a single user would read rows of others.
         warmup = warmup or started.load(cycles).warmup
         call = LoadCall(pacing=cycles.pacing)
         single = started.load(replace(call, single_user_phase=wanted.single)).single

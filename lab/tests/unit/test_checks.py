@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support import recorded
 from tests.support.blocks import BLOCKING, reasons_of, with_trial
-from vtlab.analysis.validity import checks, interference
-from vtlab.model.records import Block
+from vtlab.analysis.validity import checks
 from vtlab.model.run import CheckResult, Run
 
 
@@ -63,13 +59,13 @@ def test_a_good_block_passes(run: Run) -> None:
         ),
         (
             {"machine": {"steal": 0.01}},
-            {"machine": {"steal": 0.05}},
-            ["virtual, trials: the hypervisor gave 2.5 % of the cores' time to others; at most 2 % is allowed"],
+            {"machine": {"steal": 0.02}},
+            ["virtual, trial 2: the hypervisor gave 2.0 % of the cores' time to others, at most 1 % allowed"],
         ),
         (
             {"server": {"core_wait": 0.01}},
             {"server": {"core_wait": 0.07}},
-            ["was ready without a core for 7.0 % of the window: other processes"],
+            ["was ready without a core for 7.0 % of the window, at most 1 % allowed"],
         ),
         ({}, {"server": {"in_flight_before": None}}, ["no measurement of the requests in flight before it"]),
         ({}, {"server": {"cpu_cores": None}}, ["Prometheus has no samples of this window"]),
@@ -83,37 +79,6 @@ def test_checks_of_a_trial(passing: dict[str, Any], failing: dict[str, Any], wor
         assert word in reasons_of(bad)
     results = checks.results([recorded.block(), bad], BLOCKING)
     assert not all(result.passed for result in results), "the table shows it, too"
-
-
-@given(platform=st.floats(0, 0.04), virtual=st.floats(0, 0.04), figure=st.sampled_from(["steal", "core_wait"]))
-def test_what_variants_lose_alike_rejects_no_block(platform: float, virtual: float, figure: str) -> None:
-    """Seen: a hypervisor gave 1 to 4 % to others all day, beside both variants, and no block counted."""
-    least, most = sorted([platform, virtual])
-    too_much = most > least + 0.01 or most > 0.02
-    block = losing(figure, platform=[platform], virtual=[virtual])
-    assert interference.is_disturbed(block, BLOCKING) == too_much
-    assert bool(checks.reasons(block, BLOCKING)) == too_much
-
-
-@pytest.mark.parametrize("figure", ["steal", "core_wait"])
-def test_of_several_trials_the_mean_is_compared_as_in_a_ratio(figure: str) -> None:
-    assert not interference.is_disturbed(losing(figure, platform=[0.03, 0.0], virtual=[0.01, 0.02]), BLOCKING)
-    apart = losing(figure, platform=[0.04, 0.0], virtual=[0.0, 0.0])
-    assert interference.disturbed_window(apart, BLOCKING, "measure")
-    assert interference.disturbed_window(apart, BLOCKING, "typical") is None
-    assert "platform, trials: " in reasons_of(apart)
-
-
-def losing(figure: str, **shares: Sequence[float]) -> Block:
-    """Returns a block in whose trials the variants lose these shares of the cores."""
-    good = recorded.block()
-    field = "machine" if figure == "steal" else "server"
-    trials = [
-        recorded.changed_trial(trial, **{field: {figure: share}})
-        for trial in good.trials
-        for share in shares[trial.variant]
-    ]
-    return good.model_copy(update={"trials": trials})
 
 
 def test_a_missing_key_never_passes() -> None:

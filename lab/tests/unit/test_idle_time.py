@@ -208,7 +208,7 @@ def test_what_is_measured_once_after_the_trials_comes_first(tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("spoils", "reason"),
     [
-        (lambda t: t.model_copy(update={"machine": {**t.machine, "steal": 0.9}}), "the hypervisor gave 45.0 %"),
+        (lambda t: t.model_copy(update={"machine": {**t.machine, "steal": 0.9}}), "the hypervisor gave 90.0 %"),
         (lambda t: recorded.scaled(t, 1.5), "throughput rose"),
     ],
 )

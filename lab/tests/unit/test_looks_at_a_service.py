@@ -1,4 +1,4 @@
-"""What a look at a service costs while it starts."""
+"""Looks at a service that starts: they cost little CPU."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
             return document
         changed.append(call)
         first, *others = document.trials
-        stolen = recorded.changed_trial(first, machine={"steal": 0.04 if is_stolen else 0.0})
+        stolen = recorded.changed_trial(first, machine={"steal": 0.02 if is_stolen else 0.0})
         # Who stands without a core also begins late.
         return document.model_copy(update={"trials": [stolen, *others], "agreed": False})
 

@@ -50,17 +50,17 @@ def conclude(run: Run, lab: Replayed, ratio: float) -> None:
 
 
 def test_what_is_right_beside_others_is_right() -> None:
-    """Seen: a host took more than is allowed in each attempt, and a case that was named right failed."""
+    """Seen: a host took 1.0 to 1.4 % in each attempt, and a case that was named right failed."""
     run = recorded.run(blocks=2)
-    lab = Replayed(run, steal=0.06)
+    lab = Replayed(run, steal=0.014)
     conclude(run, lab, 1.98)
     assert lab.attempts == 4 + 2
 
 
 def test_what_is_missed_beside_others_is_skipped() -> None:
     run = recorded.run(blocks=2)
-    with pytest.raises(pytest.skip.Exception, match=r"where others used the machine: .* gave 6\.0 % of the cores"):
-        conclude(run, Replayed(run, steal=0.06), 1.0)
+    with pytest.raises(pytest.skip.Exception, match=r"where others used the machine: .* gave 1\.4 % of the cores"):
+        conclude(run, Replayed(run, steal=0.014), 1.0)
 
 
 def test_what_is_missed_on_a_quiet_machine_fails() -> None:

@@ -186,10 +186,11 @@ def test_arrivals_that_are_late_for_a_moment_cost_no_block(tmp_path: Path) -> No
         is_first = call.typical is not None and len(calls(target)) == 1
         return document.model_copy(update={"typical": late}) if is_first else document
 
-    blocks, said = measured(target := replaying(run.blocks, change=stopped), tmp_path, run)
+    target = replaying(run.blocks, change=stopped)
+    blocks, printed = measured(target, tmp_path, run)
     assert [checks.reasons(block, run.experiment) for block in blocks] == [[]]
     assert [call.rate for call in calls(target)] == [RATE] * 2
-    assert said.count("typical load is measured once more: virtual: the load generator ") == 1
+    assert printed.count("typical load is measured once more: virtual: the load generator ") == 1
 
 
 def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_path: Path) -> None:
@@ -210,7 +211,7 @@ def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_p
 def test_a_rate_that_something_else_disturbed_is_not_halved(tmp_path: Path) -> None:
     run = runs()
     late = sent_late(run.blocks[0])
-    stolen = [recorded.changed_trial(phase, machine={"steal": 0.06}) for phase in late.typical]
+    stolen = [recorded.changed_trial(phase, machine={"steal": 0.04}) for phase in late.typical]
     disturbed = recorded.copied(late, {"typical": stolen})
     measured(target := replaying([disturbed, *run.blocks]), tmp_path, run)
     assert [call.rate for call in calls(target)] == [RATE] * 3, "twice on the JVMs of the first attempt"

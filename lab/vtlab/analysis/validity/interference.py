@@ -1,27 +1,18 @@
-"""The checks of the machine: nothing else used the cores that the server needed, or it used them alike beside each
-variant.
-
-A hypervisor that shares its cores may take 1 or 2 % all day. What all variants lose alike changes no ratio.
-"""
+"""The checks of the machine: nothing else used the cores that the server needed."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
-from vtlab.analysis.validity.check import TYPICAL, Value, block_check, machine_windows, moment_of
+from vtlab.analysis.validity.check import Check, Value, machine_windows, moment_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
-#: Share that each variant may lose: of the cores' time to others, by the hypervisor, or of the window while a thread of
-#: the server is ready without a core, other than by its quota. With a limit of half the cores, 2 % of their time is 4 %
-#: of the server's, less than the margin of ``capacity``.
-MOST_LOST = 0.02
-#: Share that a variant may lose beyond the one that loses least. With such a limit a ratio is off by 2 % then.
-MOST_APART = 0.01
-_ALLOWED = f"at most {percent(MOST_LOST)} is allowed, and {percent(MOST_APART)} more than beside another variant"
+#: Share of the cores' time that the hypervisor may give to others.
+MOST_STEAL = 0.01
+#: Share of the window in which a thread of the server may stand ready without a core, other than by its quota.
+MOST_CORE_WAIT = 0.01
 
 
 def is_disturbed(block: Block, experiment: Experiment) -> bool:
@@ -30,9 +21,10 @@ def is_disturbed(block: Block, experiment: Experiment) -> bool:
 
 
 def disturbed_window(block: Block, experiment: Experiment, phase: Literal["measure", "typical"]) -> str | None:
-    """Says how others used the cores in the windows of this phase; None where they did in none."""
+    """Says how others used the cores in a trial of this phase; None where they did in none."""
+    moments = {moment_of(trial) for trial in (*block.trials, *block.typical) if trial.phase == phase}
     beyond = (value for check in (STEAL, CORE_WAIT) for value in check.beyond(block, experiment))
-    return next((f"{v.variant}: {v.reason}" for v in beyond if (v.moment == TYPICAL) is (phase == "typical")), None)
+    return next((f"{value.variant}: {value.reason}" for value in beyond if value.moment in moments), None)
 
 
 def _with_the_cores_alone(block: Block, experiment: Experiment) -> list[Trial]:
@@ -46,50 +38,33 @@ def _are_at_once(trial: Trial, other: Trial) -> bool:
     return trial.variant != other.variant and trial.start < other.end and other.start < trial.end
 
 
-def _steal(block: Block, experiment: Experiment) -> Iterator[Value]:
-    return _lost(
-        machine_windows(block, experiment),
-        lambda trial: trial.machine.get("steal"),
-        "the hypervisor gave {share} of the cores' time to others",
+def _steal(trial: Trial, _: Experiment) -> Value | None:
+    steal = trial.machine.get("steal")
+    if steal is None:
+        return None
+    share = percent(steal, 1)
+    reason = f"the hypervisor gave {share} of the cores' time to others, at most {percent(MOST_STEAL)} allowed"
+    return Value(steal, share, reason, trial.variant, moment_of(trial))
+
+
+def _core_wait(trial: Trial, _: Experiment) -> Value | None:
+    wait = trial.server.get("core_wait")
+    if wait is None:
+        return None
+    share = percent(wait, 1)
+    reason = (
+        f"the server was ready without a core for {share} of the window, at most {percent(MOST_CORE_WAIT)} allowed:"
+        " other processes used the cores, k6 among them"
     )
+    return Value(wait, share, reason, trial.variant, moment_of(trial))
 
 
-def _core_wait(block: Block, experiment: Experiment) -> Iterator[Value]:
-    return _lost(
-        _with_the_cores_alone(block, experiment),
-        lambda trial: trial.server.get("core_wait"),
-        "the server was ready without a core for {share} of the window: other processes used the cores, k6 among them",
-    )
-
-
-def _lost(windows: Sequence[Trial], read: Callable[[Trial], float | None], words: str) -> Iterator[Value]:
-    """Reads what each variant lost on average, in the windows of each phase: a ratio is over these averages, too."""
-    for phase in dict.fromkeys(trial.phase for trial in windows):
-        of_phase = [trial for trial in windows if trial.phase == phase]
-        figures = {
-            variant: [share for trial in of_phase if trial.variant == variant and (share := read(trial)) is not None]
-            for variant in dict.fromkeys(trial.variant for trial in of_phase)
-        }
-        means = {variant: statistics.fmean(shares) for variant, shares in figures.items() if shares}
-        for variant, mean in means.items():
-            shown = percent(mean, 1)
-            moments = dict.fromkeys(moment_of(trial) for trial in of_phase if trial.variant == variant)
-            yield Value(
-                mean,
-                shown,
-                f"{words.format(share=shown)}; {_ALLOWED}",
-                variant,
-                next(iter(moments)) if len(moments) == 1 else "trials",
-                limit=min(MOST_LOST, min(means.values()) + MOST_APART),
-            )
-
-
-_APART = f"and <= {percent(MOST_APART)} more than beside another variant"
-STEAL = block_check("steal", "machine", f"<= {percent(MOST_LOST)} of the cores' time, {_APART}", _steal, MOST_LOST)
-CORE_WAIT = block_check(
+STEAL = Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", machine_windows, _steal, MOST_STEAL)
+CORE_WAIT = Check(
     "server's wait for a core",
     "machine",
-    f"<= {percent(MOST_LOST)} of the window, outside throttled periods, with no other variant at work, {_APART}",
+    f"<= {percent(MOST_CORE_WAIT)} of the window, outside throttled periods, with no other variant at work",
+    _with_the_cores_alone,
     _core_wait,
-    MOST_LOST,
+    MOST_CORE_WAIT,
 )
