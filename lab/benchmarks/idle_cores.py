@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from vtlab.host import idle_cores, machine
 
@@ -34,21 +33,15 @@ while time.monotonic() < end:
 
 def steal(is_awake: bool) -> float:
     """Loads every core in part; returns the share of their time that went to others meanwhile."""
+    sampler = machine.Sampler()
     command = [sys.executable, "-S", "-c", _LOAD.format(seconds=SECONDS)]
     with idle_cores.kept_awake() if is_awake else contextlib.nullcontext():
-        before = _ticks()
+        before = sampler.sample()
         loads = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
         for load in loads:
             load.wait()
-        after = _ticks()
-    total, stolen = (b - a for a, b in zip(before, after, strict=True))
-    return stolen / total
-
-
-def _ticks() -> tuple[int, int]:
-    """Reads the ticks of all cores since the start, and those of them that went to others: proc_stat(5)."""
-    fields = [int(field) for field in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
-    return sum(fields), fields[7]
+        after = sampler.sample()
+    return (after.steal - before.steal) / (after.total - before.total)
 
 
 def main(arguments: Sequence[str]) -> int:
