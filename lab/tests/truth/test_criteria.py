@@ -103,9 +103,10 @@ def test_a_tenth_more_cpu_for_a_request_is_worse(lab: Lab, planted_service: dict
     """A computation that is a tenth longer makes ``cpu`` worse by about that, and turns nothing on or off."""
     jvms = planted({PLATFORM: {"LAB_PLANTED_MORE_CPU": "0"}, VIRTUAL: {"LAB_PLANTED_MORE_CPU": "0.1"}})
     # Each second has as many requests: the CPU is read once a second.
-    load = at_rate(20, "10s", users=70, gaps="even")
-    load["windows"]["warmup_load"] = "4s"
-    requests = [{"path": "/planted/computation", "query": {"duration": "20ms"}}]
+    load = at_rate(60, "10s", users=170, gaps="even")
+    # Open load warms by its rate alone, and the code of a cold JVM costs more than what is planted.
+    load["windows"] |= {"warmup_cycles": 8, "warmup_load": "4s"}
+    requests = [{"path": "/planted/computation", "query": {"duration": "10ms"}}]
     planned = jvms.experiment(planted_service, requests=requests, max_response="2s", **load)
     with analysed(lab, jvms, planned, 6) as analysis:
         cpu = outcome(analysis, "cpu")
