@@ -132,11 +132,12 @@ def console() -> tuple[Console, StringIO]:
     return Console(file=text, width=200), text
 
 
-def measured(target: RecordedTarget, folder: Path, run: Run) -> tuple[list[Block], str]:
-    """Measures a run; returns its blocks and what was printed."""
+def measured(target: RecordedTarget, folder: Path, run: Run, budget: float | None = None) -> tuple[list[Block], str]:
+    """Measures a run, in a call that may take ``budget`` seconds; returns its blocks and what was printed."""
     store.create(folder, run.manifest)
     screen, text = console()
     with Progress(screen) as progress:
+        progress.schedule.set_budget(budget)
         measure_run(folder, store.read(folder), target, progress, wait=lambda _: None)
     return store.read(folder).blocks, text.getvalue()
 

@@ -168,11 +168,14 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("is_stolen", [True, False])
-@pytest.mark.parametrize(("disturbed_calls", "rejected"), [(1, [False]), (2, [True, False])])
-def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
-    tmp_path: Path, disturbed_calls: int, rejected: list[bool], is_stolen: bool
+@pytest.mark.parametrize(
+    ("disturbed_calls", "rejected", "budget"),
+    [(1, [False], None), (3, [False], None), (4, [True, False], None), (1, [False], 1.0), (2, [True, False], 1.0)],
+)
+def test_disturbed_trials_are_measured_again_on_the_same_jvms(
+    tmp_path: Path, disturbed_calls: int, rejected: list[bool], budget: float | None, is_stolen: bool
 ) -> None:
-    """They cost 20 seconds, another block two minutes or more."""
+    """They cost 20 seconds, another block two minutes or more. Without time left for that, once."""
     changed: list[LoadCall] = []
 
     def disturbed(call: LoadCall, document: K6Document) -> K6Document:
@@ -186,10 +189,10 @@ def test_disturbed_trials_are_measured_once_more_on_the_same_jvms(
 
     run = replay.run(blocks=1)
     target = replaying(run.blocks * 2, change=disturbed)
-    blocks, printed = replay.measured(target, tmp_path, run)
+    blocks, printed = replay.measured(target, tmp_path, run, budget)
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
     assert [len(block.trials) for block in blocks] == [len(run.blocks[0].trials)] * len(blocks)
-    assert printed.count("the trials are measured once more: ") == 1
+    assert printed.count("the trials are measured once more: ") == min(disturbed_calls, 3 if budget is None else 1)
 
 
 def test_users_who_disagree_in_the_warm_up_cost_no_block(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_its_calls_have_the_plan_and_no_pacing_of_the_trials(tmp_path: Path) -> 
     assert one.rate == RATE
 
 
-@pytest.mark.parametrize(("disturbed_calls", "rejected"), [(1, [False]), (2, [True, False])])
-def test_a_disturbed_typical_load_is_measured_once_more_on_the_same_jvms(
+@pytest.mark.parametrize(("disturbed_calls", "rejected"), [(1, [False]), (3, [False]), (4, [True, False])])
+def test_a_disturbed_typical_load_is_measured_again_on_the_same_jvms(
     tmp_path: Path, disturbed_calls: int, rejected: list[bool]
 ) -> None:
     """Seen: attempts at blocks of petclinic were rejected after five minutes each, for 1 to 2 % of a window."""
@@ -111,7 +111,7 @@ def test_a_disturbed_typical_load_is_measured_once_more_on_the_same_jvms(
     assert len(calls(target)) == disturbed_calls + 1
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
     assert [len(block.typical) for block in blocks] == [2] * len(blocks)
-    assert printed.count("typical load is measured once more: ") == 1
+    assert printed.count("typical load is measured once more: ") == min(disturbed_calls, 3)
 
 
 @pytest.mark.parametrize(("loads_at_once", "moments"), [(True, ["typical load"]), (False, [])])
@@ -214,7 +214,7 @@ def test_a_rate_that_something_else_disturbed_is_not_halved(tmp_path: Path) -> N
     stolen = [recorded.changed_trial(phase, machine={"steal": 0.04}) for phase in late.typical]
     disturbed = recorded.copied(late, {"typical": stolen})
     measured(target := replaying([disturbed, *run.blocks]), tmp_path, run)
-    assert [call.rate for call in calls(target)] == [RATE] * 3, "twice on the JVMs of the first attempt"
+    assert [call.rate for call in calls(target)] == [RATE] * 5, "four times on the JVMs of the first attempt"
 
 
 def test_a_rate_that_was_named_is_not_halved(tmp_path: Path) -> None:

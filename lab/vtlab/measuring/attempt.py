@@ -33,6 +33,11 @@ from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
 from vtlab.report.words import class_archives, figures
 from vtlab.targets.protocol import StartedBlock, Target
 
+#: Most times that a block measures its trials, and its typical load, on the same JVMs: neighbours on a shared machine
+#: come in bursts.
+MOST_MEASUREMENTS = 4
+_MEASURED = {"trials": "the trials are measured", "typical": "typical load is measured"}
+
 #: Keeps the curve and the trials of a search for the run; returns its experiment with the load that was chosen.
 KeepLoad = Callable[[Curve, Sequence[Trial]], Experiment]
 
@@ -213,10 +218,12 @@ class Attempt:
             self._measure_trials(started, may_end)
         if self._were_warm_up():
             self._measure_trials(started, may_end)
-        if disturbed := self._disturbed_trials():
-            state.say(f"the trials are measured once more: {disturbed}")
-            state.take_back("trials")
-            self._measure_trials(started, may_end)
+        self._repeat_while_disturbed(
+            "trials",
+            partial(self._measure_trials, started, may_end),
+            self._disturbed_trials,
+            lambda: idle_time.set_seconds(state.block.trials, started.call_seconds) + self._typical_seconds(),
+        )
         if state.block.trials:
             self._measure_typical(started)
             if self._fits_further_set(started):
@@ -254,11 +261,40 @@ class Attempt:
         state.say("the trials became faster: they count as warm-up and run again")
         return True
 
-    def _disturbed_trials(self) -> str | None:
+    def _repeat_while_disturbed(
+        self,
+        phase: Literal["trials", "typical"],
+        measure: Callable[[], None],
+        disturbed: Callable[[int], str | None],
+        seconds: Callable[[], float],
+    ) -> None:
+        """Measures a phase again while the machine disturbs it, which costs less than another block: once in any case,
+        and more often where the time of the call has room. ``disturbed``: by the number of measurements so far.
+        ``seconds``: until the end of all phases that every block has. The measurement that was not disturbed counts,
+        whatever it shows."""
+        state = self._state
+        for measured in range(1, MOST_MEASUREMENTS):
+            why = disturbed(measured) if getattr(state.block, phase) else None
+            if not why:
+                return
+            needed = seconds() + self._extra_seconds() + idle_time.ENDING
+            if measured > 1 and self._progress.schedule.budget_left() < needed:
+                return
+            state.say(f"{_MEASURED[phase]} once more: {why}")
+            state.take_back(phase)
+            measure()
+
+    def _disturbed_trials(self, _: int) -> str | None:
         """Says how the machine disturbed the trials; None also where the last variant ended with its last trial."""
         block = self._state.block
         is_over = any(trial.given_up for trial in block.trials)
         return None if is_over else self._disturbed("measure")
+
+    def _disturbed_typical(self, measured: int) -> str | None:
+        """Says how the machine disturbed typical load, or that k6 sent it late. Of a rate that is too high for k6 a
+        third measurement tells no more."""
+        late = generator.late_typical_load(self._state.block, self._state.experiment) if measured == 1 else None
+        return self._disturbed("typical") or late
 
     def _disturbed(self, phase: Literal["measure", "typical"]) -> str | None:
         """Says how the machine disturbed the phases that were stored last; None where it did not."""
@@ -279,8 +315,8 @@ class Attempt:
         self._measure_while_variants_break(started, call)
 
     def _measure_typical(self, started: StartedBlock) -> None:
-        """Measures typical load beside full load, once its rate is known; once more where the machine was disturbed or
-        arrivals were late, which costs less than another block. Nothing lengthens its windows."""
+        """Measures typical load beside full load, once its rate is known; again where the machine was disturbed or
+        arrivals were late. Nothing lengthens its windows."""
         state, experiment = self._state, self._state.experiment
         if experiment.typical_beside and self.typical is None:
             blocks = [*self._plan.blocks_before, state.block]
@@ -298,11 +334,14 @@ class Attempt:
             typical, pacing = typical_load.call(planned, order), CallPacing(state.seed)
             return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
 
-        self._measure_while_variants_break(started, call)
-        if disturbed := self._disturbed("typical") or generator.late_typical_load(state.block, experiment):
-            state.say(f"typical load is measured once more: {disturbed}")
-            state.take_back("typical")
-            self._measure_while_variants_break(started, call)
+        measure = partial(self._measure_while_variants_break, started, call)
+        measure()
+        self._repeat_while_disturbed(
+            "typical",
+            measure,
+            self._disturbed_typical,
+            self._typical_seconds,
+        )
 
     def _fits_further_set(self, started: StartedBlock) -> bool:
         """Tells whether this block is the last of its run, and as many trials again fit into the time. The clock alone
@@ -343,15 +382,20 @@ class Attempt:
     def _idle_beside_the_rest(self, started: StartedBlock) -> float:
         """Returns these seconds without those of the phases that are still to come; thread dumps come first where they
         fit alone."""
-        plan, idle = self._plan, self._idle_seconds()
-        if plan.with_single_user or self._unmeasured:
-            always = plan.diagnosis == "always"
-            to_come = light_load.extra_phase_seconds(
-                plan.experiment, plan.with_single_user, bool(self._unmeasured), always
-            )
-            return idle - to_come
+        idle = self._idle_seconds()
+        if self._plan.with_single_user or self._unmeasured:
+            return idle - self._extra_seconds()
         dumps = sum(self._dumps.missing_seconds(started).values())
         return idle - dumps if dumps <= idle else idle
+
+    def _extra_seconds(self) -> float:
+        """Estimates how long the phases after typical load take, which not every block has."""
+        plan = self._plan
+        is_always = plan.diagnosis == "always"
+        return light_load.extra_phase_seconds(plan.experiment, plan.with_single_user, bool(self._unmeasured), is_always)
+
+    def _typical_seconds(self) -> float:
+        return typical_load.expected_seconds(self._state.experiment, self.typical)
 
     def _measure_single(self, started: StartedBlock, single: str) -> None:
         def call() -> LoadCall:
