@@ -64,11 +64,8 @@ def measured(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Iterator
 
 
 def _against(measured: Block, planned: Experiment) -> list[str]:
-    """Lists the reasons for which a run would measure the block again, the failures of variants, and what others had of
-    the cores where it changes a p99."""
-    found = checks.reasons(measured, planned) + [failure.reason for failure in failing.failures(measured, planned)]
-    blurred = [interference.most_taken(measured, planned, phase) for phase in ("measure", "typical")]
-    return found or [f"{most.where}: {most.reason}" for most in blurred if most]
+    """Lists the reasons for which a run would measure the block again, and the failures of variants."""
+    return checks.reasons(measured, planned) + [failure.reason for failure in failing.failures(measured, planned)]
 
 
 def _with_the_machine_alone(block: Block) -> Block:

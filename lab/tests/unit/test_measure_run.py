@@ -6,8 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -194,36 +193,6 @@ def test_disturbed_trials_are_measured_again_on_the_same_jvms(
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == rejected
     assert [len(block.trials) for block in blocks] == [len(run.blocks[0].trials)] * len(blocks)
     assert printed.count("the trials are measured once more: ") == min(disturbed_calls, 3 if budget is None else 1)
-
-
-@pytest.mark.parametrize(
-    ("steal", "kept", "rejected"),
-    [
-        # What changes a p99 alone gets no third measurement.
-        ([0.02, 0.015], 0.015, False),
-        ([0.02, 0.025], 0.02, False),
-        ([0.02, 0.04, 0.0], 0.02, False),
-        ([0.05, 0.04, 0.035, 0.05], 0.035, True),
-        ([0.05, 0.04, 0.005], 0.005, False),
-    ],
-)
-def test_the_least_disturbed_trials_count(tmp_path: Path, steal: list[float], kept: float, rejected: bool) -> None:
-    run = replay.run(blocks=1)
-    run = replace(run, manifest=run.manifest.model_copy(update={"max_rejected": 0}))
-    left = iter(steal)
-
-    def stolen(call: LoadCall, document: K6Document) -> K6Document:
-        if not call.trial_order:
-            return document
-        share = next(left)
-        trials = [recorded.changed_trial(trial, machine={"steal": share}) for trial in document.trials]
-        return document.model_copy(update={"trials": trials})
-
-    with suppress(InvalidRun):
-        replay.measured(replaying(run.blocks, change=stolen), tmp_path, run)
-    (block,) = store.read(tmp_path).blocks
-    assert {trial.machine["steal"] for trial in block.trials} == {kept}
-    assert bool(checks.reasons(block, run.experiment)) == rejected
 
 
 def test_users_who_disagree_in_the_warm_up_cost_no_block(tmp_path: Path) -> None:

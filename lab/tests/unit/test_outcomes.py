@@ -257,34 +257,6 @@ def test_a_tail_of_which_half_was_sent_late_is_undecided() -> None:
     assert late["median"].judgement == "same"
 
 
-@pytest.mark.parametrize(("steal", "least"), [(0.01, 0), (0.02, 1)])
-def test_a_p99_does_without_blocks_in_which_others_used_the_cores(steal: float, least: int) -> None:
-    """Seen: p99 of one variant was 22 ms with steal of 0.9 %, and 44 to 50 ms with 6 to 11 %."""
-    times = [0.1 + n % 100 / 1000 for n in range(5000)]
-
-    def alike(t: Trial) -> Trial:
-        counts = {"ok": 5000, "started": 5000, "completed": 5000}
-        return recorded.changed_trial(
-            t, answers=felt.answers(times, t.window), latency=recorded.latency(5000, 0.1), **counts
-        )
-
-    def tail(run: Run, disturbed: int) -> Outcome:
-        taken = changed(run, lambda t: recorded.changed_trial(t, machine={"steal": steal}), blocks=disturbed)
-        return judged(taken)["tail"]
-
-    percentiles = {**PERCENTILES, "typical": "p99"}
-    run = replace(RUN, manifest=RUN.manifest.model_copy(update={"percentiles": percentiles}))
-    of_p99 = changed(run, alike)
-    n = len(of_p99.blocks)
-    assert [len(tail(of_p99, disturbed).log_ratios) for disturbed in (0, 1)] == [n, n - least]
-    everywhere = tail(of_p99, n)
-    assert everywhere.judgement == ("undecided" if least else "same")
-    assert everywhere.reason == (reasons.TAKEN if least else None)
-    assert everywhere.value == pytest.approx(tail(of_p99, 0).value), "it is shown all the same"
-    of_p95 = replace(of_p99, manifest=RUN.manifest)
-    assert len(tail(of_p95, n).log_ratios) == n, "five times as many answers lie beyond it"
-
-
 def test_too_few_answers_for_a_percentile_have_no_tail() -> None:
     none = {"full": "p90", "typical": None}
     few = replace(RUN, manifest=RUN.manifest.model_copy(update={"percentiles": none}))

@@ -50,7 +50,7 @@ def with_typical(at_once: bool = False, **changes: Any) -> Block:
         ({"machine": {"idle_cores": 0.02}}, "2.0 % of the cores were idle"),
         ({"machine": {"generator_wait": 0.0007}}, "waited 0.70 ms for a core each time"),
         ({"machine": {"generator_throttled": 0.4}}, "was throttled in 40.0 % of its periods"),
-        ({"machine": {"steal": 0.04}}, "the hypervisor gave 4.0 % of the cores' time to others"),
+        ({"machine": {"steal": 0.02}}, "the hypervisor gave 2.0 % of the cores' time to others"),
         ({"server": {"core_wait": 0.07}}, "was ready without a core for 7.0 % of the window"),
         ({"server": {"cpu_cores": None}}, "no measurement of the server"),
         ({"completed": 449}, "450 requests started, 449 completed"),
@@ -102,7 +102,7 @@ def test_of_a_variant_that_ended_no_figure_is_asked_for() -> None:
 def test_variants_that_run_at_the_same_time_wait_for_each_others_cores() -> None:
     assert reasons_of(with_typical(at_once=True, server={"core_wait": 0.07})) == ""
     assert "steal" not in reasons_of(with_typical(at_once=True))
-    assert "the hypervisor gave 4.0 %" in reasons_of(with_typical(at_once=True, machine={"steal": 0.04}))
+    assert "the hypervisor gave 2.0 %" in reasons_of(with_typical(at_once=True, machine={"steal": 0.02}))
 
 
 def test_the_table_of_checks_names_typical_load() -> None:

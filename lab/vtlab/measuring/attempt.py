@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,10 +36,7 @@ from vtlab.targets.protocol import StartedBlock, Target
 #: Most times that a block measures its trials, and its typical load, on the same JVMs: neighbours on a shared machine
 #: come in bursts.
 MOST_MEASUREMENTS = 4
-Phase = Literal["trials", "typical"]
-_MEASURED: dict[Phase, str] = {"trials": "the trials are measured", "typical": "typical load is measured"}
-#: The phase of these trials, as they say.
-_PHASES: dict[Phase, Literal["measure", "typical"]] = {"trials": "measure", "typical": "typical"}
+_MEASURED = {"trials": "the trials are measured", "typical": "typical load is measured"}
 
 #: Keeps the curve and the trials of a search for the run; returns its experiment with the load that was chosen.
 KeepLoad = Callable[[Curve, Sequence[Trial]], Experiment]
@@ -266,10 +262,14 @@ class Attempt:
         return True
 
     def _repeat_while_disturbed(
-        self, phase: Phase, measure: Callable[[], None], why: Callable[[int], str | None], seconds: Callable[[], float]
+        self,
+        phase: Literal["trials", "typical"],
+        measure: Callable[[], None],
+        why: Callable[[int], str | None],
+        seconds: Callable[[], float],
     ) -> None:
         """Measures a phase again while something disturbs it, which costs less than another block: once in any case,
-        and more often where the time of the call has room. The least disturbed measurement counts, whatever it shows.
+        and more often where the time of the call has room. The first undisturbed measurement counts, whatever it shows.
 
         ``why``: by the number of measurements so far. ``seconds``: until the end of all phases that every block has.
         """
@@ -282,40 +282,27 @@ class Attempt:
             if measured > 1 and self._progress.schedule.budget_left() < needed:
                 return
             state.say(f"{_MEASURED[phase]} once more: {reason}")
-            earlier, taken = self._taken(phase), state.take_back(phase)
+            state.take_back(phase)
             measure()
-            if self._taken(phase) > earlier and len(getattr(state.block, phase)) == len(taken[phase]):
-                state.put_back(taken)
 
-    def _taken(self, phase: Phase) -> float:
-        """Returns the most that others had of a window of this phase; infinite where its users disagreed."""
-        if self._state.is_disagreed:
-            return math.inf
-        most = interference.most_taken(self._state.block, self._state.experiment, _PHASES[phase])
-        return most.number or 0.0 if most else 0.0
-
-    def _disturbed_trials(self, measured: int) -> str | None:
-        """Says what disturbed the trials; None also where the last variant ended with its last trial."""
+    def _disturbed_trials(self, _: int) -> str | None:
+        """Says how the machine disturbed the trials; None also where the last variant ended with its last trial."""
         block = self._state.block
         is_over = any(trial.given_up for trial in block.trials)
-        return None if is_over else self._disturbed("trials", measured)
+        return None if is_over else self._disturbed("measure")
 
     def _disturbed_typical(self, measured: int) -> str | None:
-        """Says what disturbed typical load, or that k6 sent it late. Of a rate that is too high for k6 a third
-        measurement tells no more."""
+        """Says how the machine disturbed typical load, or that k6 sent it late. Of a rate that is too high for k6 a
+        third measurement tells no more."""
         late = generator.late_typical_load(self._state.block, self._state.experiment) if measured == 1 else None
-        return self._disturbed("typical", measured) or late
+        return self._disturbed("typical") or late
 
-    def _disturbed(self, phase: Phase, measured: int) -> str | None:
-        """Says what disturbed a phase. After its second measurement only what rejects the block does: for p99 alone no
-        block needs a third."""
+    def _disturbed(self, phase: Literal["measure", "typical"]) -> str | None:
+        """Says how the machine disturbed the phases that were stored last; None where it did not."""
         state = self._state
         if state.is_disagreed:
             return completeness.DISAGREED
-        most = interference.most_taken(state.block, state.experiment, _PHASES[phase])
-        if most is None or (measured > 1 and (most.number or 0.0) <= interference.MOST_TAKEN):
-            return None
-        return f"{most.variant}: {most.reason}"
+        return interference.disturbed_window(state.block, state.experiment, phase)
 
     def _measure_trials(self, started: StartedBlock, may_end: bool) -> None:
         state = self._state

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
@@ -79,7 +79,7 @@ class BlockState:
         self._agreed_before = self.block.agreed
         self.block.single += document.single
         self.block.typical += document.typical
-        self.block.thresholds = self.block.thresholds | document.thresholds
+        self.block.thresholds |= document.thresholds
         self.block.trials += self._with_rounds(document.trials)
         self.block.agreed = self.block.agreed and document.agreed
         if is_given_up(document) and self.experiment.windows.wait_for_answers:
@@ -90,18 +90,10 @@ class BlockState:
         """Tells whether users disagreed in the call whose phases were stored last, and in none before."""
         return self._agreed_before and not self.block.agreed
 
-    def take_back(self, phase: Literal["trials", "typical"]) -> dict[str, Any]:
-        """Removes the trials, or the typical load, that the last call stored: they will be measured once more. Returns
-        them, for ``put_back``."""
-        taken = {name: getattr(self.block, name) for name in (phase, "agreed", "thresholds")}
+    def take_back(self, phase: Literal["trials", "typical"]) -> None:
+        """Removes the trials, or the typical load, that the last call stored: they will be measured once more."""
         setattr(self.block, phase, [])
         self.block.agreed = self._agreed_before
-        return taken
-
-    def put_back(self, taken: Mapping[str, Any]) -> None:
-        """Replaces what the last call stored by what was taken back before it."""
-        for name, value in taken.items():
-            setattr(self.block, name, value)
 
     def as_cycles(self, trials: Sequence[Trial]) -> list[Trial]:
         """Returns trials as further cycles of the warm-up, which had their load and their CPU limit."""

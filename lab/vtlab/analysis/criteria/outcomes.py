@@ -38,7 +38,7 @@ def claims(judged: Judged) -> list[Outcome]:
 
 
 def _outcome(judged: Judged, criterion: Criterion, pair: Pair) -> Outcome:
-    blocks = reasons.telling_blocks(judged, criterion, pair)
+    blocks = pair.sound_blocks(judged)
     base_values, values = ([criterion.value(b, judged.experiment, v) for b in blocks] for v in pair.names)
     base_value, value = _geometric_mean(base_values), _geometric_mean(values)
     plain = Outcome(

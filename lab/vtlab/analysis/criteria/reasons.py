@@ -10,15 +10,14 @@ from vtlab.analysis.criteria.criterion import CAPACITY, Criterion, loads_of, win
 from vtlab.analysis.criteria.judged import Judged, Pair
 from vtlab.analysis.laws.phases import mean_level, ratio
 from vtlab.analysis.statistics import percentiles
-from vtlab.analysis.validity import failing, generator, interference, littles_law, overload
+from vtlab.analysis.validity import failing, generator, littles_law, overload
 from vtlab.model.outcome import Judgement
-from vtlab.model.records import Block, typical_trials
+from vtlab.model.records import typical_trials
 from vtlab.model.units import in_blocks, percent
 
 NOT_MEASURED = "not measured"
 NOT_STEADY = "latency is not steady within a window"
 ONE_BLOCK = "one block gives a provisional interval only"
-TAKEN = "others used the cores for more than 1 % of a window, and p99 is of the slowest 1 %"
 #: Share of its CPU limit below which a variant's CPU is not judged.
 LEAST_CPU = 0.10
 
@@ -46,21 +45,6 @@ def against(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
         case "memory":
             return _unequal_capacity(judged, pair)
     return None
-
-
-def telling_blocks(judged: Judged, criterion: Criterion, pair: Pair) -> list[Block]:
-    """Selects the blocks in which neither variant failed; of a p99 those that others did not blur, where there are
-    some."""
-    blocks = pair.sound_blocks(judged)
-    return [block for block in blocks if not _is_blurred(judged, criterion, pair, block)] or blocks
-
-
-def _is_blurred(judged: Judged, criterion: Criterion, pair: Pair, block: Block) -> bool:
-    """Tells whether others may have been most of what lies beyond the p99 of a block."""
-    if criterion.percentile != "p99":
-        return False
-    listed = windows(block, judged.experiment, criterion.key)
-    return interference.blurs_p99(block, judged.experiment, [t for t in listed if t.variant in pair.names])
 
 
 def failing_reason(judged: Judged, pair: Pair) -> Reason | None:
@@ -99,16 +83,13 @@ def _latency(judged: Judged, criterion: Criterion, pair: Pair) -> Reason | None:
             return Reason(NOT_STEADY, "undecided")
     if criterion.key.criterion == "tail" and criterion.percentile is None:
         return Reason("the windows have too few answers for a p90")
-    blocks = telling_blocks(judged, criterion, pair)
-    trials = [t for b in blocks for t in windows(b, judged.experiment, criterion.key)]
+    trials = [t for b in pair.sound_blocks(judged) for t in windows(b, judged.experiment, criterion.key)]
     trials_of_pair = [t for t in trials if t.variant in pair.names]
     if any(not t.latency.count and t.ok for t in trials_of_pair):
         return Reason(NOT_STEADY)
     if floors.widest_span(trials_of_pair, criterion) > percentiles.MOST_SPAN:
         return Reason("it lies between two modes, or too few answers lie beyond it")
     is_p99 = criterion.key.criterion == "tail" and criterion.percentile == "p99"
-    if any(_is_blurred(judged, criterion, pair, block) for block in blocks):
-        return Reason(TAKEN, "undecided")
     if is_p99 and any(map(generator.blurs_p99, trials_of_pair)):
         return Reason("k6 sent more arrivals late than half of those beyond p99", "undecided")
     if any(littles_law.missing_users(t, judged.experiment) is not None for t in trials_of_pair if t.phase == "measure"):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from vtlab.analysis.criteria.criterion import windows
-from vtlab.analysis.validity import failing, generator, interference
+from vtlab.analysis.validity import failing, generator
 from vtlab.model.load import NONE
 from vtlab.model.objective import Objective
 from vtlab.model.outcome import Key, LoadName
@@ -61,18 +61,15 @@ def _at(analysis: Analysis, objective: Objective, load: LoadName) -> str:
 
 def _value(analysis: Analysis, objective: Objective, load: LoadName, variant: str) -> float | None:
     """Averages the percentile over the windows of a variant; None where a window lacks it, or where it misses the limit
-    by a p99 of which k6's lateness, or what others had of the cores, may be most."""
+    by a p99 of which k6's lateness may be most."""
     experiment = analysis.run.experiment
     key = Key(criterion="tail", load=load)
     blocks = failing.sound_blocks(analysis.accepted, experiment, variant)
-    by_block = [[t for t in windows(block, experiment, key) if t.variant == variant] for block in blocks]
-    trials = [trial for of_block in by_block for trial in of_block]
+    trials = [t for block in blocks for t in windows(block, experiment, key) if t.variant == variant]
     values = [getattr(t.user_latency, objective.percentile) for t in trials]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
     mean = math.fsum(known) / len(known)
-    is_late = any(map(generator.blurs_p99, trials))
-    is_taken = any(interference.blurs_p99(b, experiment, of) for b, of in zip(blocks, by_block, strict=True))
-    is_blurred = objective.percentile == "p99" and (is_late or is_taken)
+    is_blurred = objective.percentile == "p99" and any(map(generator.blurs_p99, trials))
     return None if is_blurred and mean > objective.seconds else mean
