@@ -247,6 +247,17 @@ def test_late_answers_lengthen_the_windows_once(tmp_path: Path) -> None:
     assert (windows.warmup_load, windows.measure) == ("40s", "40s")
 
 
+def test_a_block_that_no_longer_counts_is_measured_anew_by_its_number(tmp_path: Path) -> None:
+    """Seen: a check had become stricter since the first call, and the block of a resumed run had the number of another
+    that counted. It counted for nothing."""
+    store.create(tmp_path, RUN.manifest)
+    for block in (recorded.spoiled(RUN.blocks[0], "steal"), RUN.blocks[1]):
+        store.append_block(tmp_path, block)
+    with Progress(console()[0]) as progress:
+        measure_run(tmp_path, store.read(tmp_path), replaying(RUN.blocks[:1]), progress, wait=lambda _: None)
+    assert [(block.block, block.attempt) for block in store.read(tmp_path).blocks] == [(1, 1), (2, 1), (1, 2)]
+
+
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
     good = replay.run().blocks[0]
     seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})

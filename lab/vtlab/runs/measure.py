@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -243,7 +244,9 @@ class _Measurement:
     def _attempt(self) -> tuple[Attempt, Block, BlockSeries]:
         """Measures one attempt at the next block; returns it, what it measured and its samples for the charts."""
         manifest, experiment = self.run.manifest, self.run.experiment
-        number = len(self._accepted) + 1
+        counted = {block.block for block in self._accepted}
+        # Not one more than are counted: a version with stricter checks may reject an earlier block when it resumes.
+        number = next(number for number in itertools.count(1) if number not in counted)
         tries = 1 + sum(block.block == number for block, _ in self._rejected)
         title = self._progress.title(self.run.name, f"block {number}{self._planned}")
         # A variant that failed before its single-user phase has none yet.
