@@ -609,8 +609,8 @@ def test_a_margin_that_is_an_amount_is_written_as_one() -> None:
     """Seen: "48 % (median), 58 % (median)", which five readers took for what users would not notice."""
     short = outcome("median").model_copy(update={"margin": 0.48})
     assert outcome_rows.margins(concluded(short)) == (
-        "Too small to matter: differences up to 5 % (capacity, cpu), 20 % or 2 ms (median), 20 % (tail) and 10 %"
-        " (memory)"
+        "Too small to matter: differences up to 5 % (capacity, cpu), 20 % but at least 2 ms (median), 20 % (tail) and"
+        " 10 % (memory)"
     )
 
 

@@ -207,7 +207,7 @@ def margins(analysis: Analysis) -> str:
     for criterion in criteria:
         name = criterion.key.criterion
         amount = _FORMS[name][1](criterion.amount).replace(".00 ", " ")
-        more = f" or {amount}" if name in by_amount else ""
+        more = f" but at least {amount}" if name in by_amount else ""
         by_margin.setdefault(f"{percent(criterion.share)}{more}", []).append(name)
     listed = [f"{margin} ({', '.join(dict.fromkeys(names))})" for margin, names in by_margin.items()]
     return f"Too small to matter: differences up to {figures.listed(listed)}" if listed else ""
