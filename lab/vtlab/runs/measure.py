@@ -245,7 +245,7 @@ class _Measurement:
         """Measures one attempt at the next block; returns it, what it measured and its samples for the charts."""
         manifest, experiment = self.run.manifest, self.run.experiment
         counted = {block.block for block in self._accepted}
-        # Not one more than are counted: a version with stricter checks may reject an earlier block when it resumes.
+        # A newer version with stricter checks may reject an earlier block of a resumed run: numbers have gaps then.
         number = next(number for number in itertools.count(1) if number not in counted)
         tries = 1 + sum(block.block == number for block, _ in self._rejected)
         title = self._progress.title(self.run.name, f"block {number}{self._planned}")
