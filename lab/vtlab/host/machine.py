@@ -290,6 +290,12 @@ def describe(host: cgroup_hierarchies.Host | None = None) -> dict[str, str]:
     }
 
 
+def available_memory(host: cgroup_hierarchies.Host | None = None) -> int:
+    """Returns the bytes of memory that new processes can have without swapping; 0 where the kernel does not say."""
+    memory = _field((host or cgroup_hierarchies.Host()).proc("meminfo"), "MemAvailable").split()
+    return int(memory[0]) * 1024 if memory else 0
+
+
 def _field(path: Path, name: str) -> str:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -18,6 +18,7 @@ from vtlab.host import machine, tools, usage
 from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
+from vtlab.k6 import heap
 from vtlab.k6.call import phase_variables, run_id_of
 from vtlab.k6.rows import RowsTaken
 from vtlab.model import normalised, units
@@ -358,12 +359,17 @@ class LocalBlock:
 
     def _start_k6(self, call: k6.Call, push: bool = True) -> Process:
         site = self._site
+        users = heap.most_users(self.experiment, call.variables)
+        environment = {
+            **k6.environment(site.prometheus.remote_write, self._work),
+            **heap.environment(users, machine.available_memory()),
+        }
         return site.ledger.start(
             Command(
                 [*site.k6_prefix, *k6.command(site.k6.path, call, push)],
                 role="k6",
                 log=site.folder / "logs" / f"{call.document.stem}-k6.log",
-                environment=tools.clean_environment(**k6.environment(site.prometheus.remote_write, self._work)),
+                environment=tools.clean_environment(**environment),
                 folder=self._work,
             )
         )
