@@ -1,8 +1,8 @@
 """The heap of k6: large enough that Go's garbage collector rests while a window is measured.
 
-k6 keeps a JavaScript runtime for each user, 0.8 to 1.2 MB. To collect the garbage of 1000 users takes 1 to 3 s on two
-cores that a service has loaded. Users who need memory meanwhile wait for the collector, so arrivals are sent late by
-up to 1.9 s (docs/evidence/timings.md).
+k6 keeps a JavaScript runtime for each user, about 1 MB. To collect the garbage of 1000 users takes 1.5 to 1.8 s beside
+a service on two cores. Users who need memory meanwhile wait for the collector, so arrivals are sent up to 0.7 s late
+(docs/evidence/cost-of-measuring.md).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad, RateLoad
 
 _MIB = 1024 * 1024
-#: MiB that k6 may take before it collects garbage: without users, and for each of them. With its runtime and some
-#: requests a user takes 2.8.
+#: MiB that k6 may take before it collects garbage: without users, and for each of them. In ten seconds at 342
+#: arrivals a second 1000 users take 2.8 each, with their runtimes.
 _BASE, _USER = 512, 5
 #: Share of the available memory that this may be.
 _MOST = 0.5
