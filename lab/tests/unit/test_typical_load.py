@@ -76,6 +76,13 @@ def test_users_have_two_seconds_and_twice_an_answer_for_an_arrival(throughput: f
     assert planned(served(throughput, mean)).users == users
 
 
+@pytest.mark.parametrize(("throughput", "users"), [(5000, (1000, 500)), (100, (144, 72)), (10, (20, 20))])
+def test_at_half_the_rate_a_user_has_as_many_seconds_for_an_arrival(throughput: float, users: tuple[int, int]) -> None:
+    """Seen: 1000 users for 342/s, whose memory alone stalled k6."""
+    plan = planned(served(throughput, 0.2))
+    assert (plan.users, typical_load.lowered(plan).users) == users
+
+
 @pytest.mark.parametrize(
     ("throughput", "window"), [(10_000, 5.0), (1000, 5.0), (700, 7.5), (600, 8.5), (334, 15.0), (10, 15.0)]
 )

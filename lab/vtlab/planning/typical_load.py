@@ -111,7 +111,8 @@ def plan(
 def lowered(planned: TypicalPlan) -> TypicalPlan:
     """Plans half the rate: the load generator, beside the service, did not send the arrivals in time."""
     rate = float(f"{planned.rate / 2:.3g}")
-    return planned.model_copy(update={"rate": rate, "window": _window(rate * planned.per_iteration)})
+    users = max(LEAST_USERS, math.ceil(planned.users * rate / planned.rate))
+    return planned.model_copy(update={"rate": rate, "users": users, "window": _window(rate * planned.per_iteration)})
 
 
 def may_run_at_once(experiment: Experiment, trials: Sequence[Trial], rate: float) -> bool:
