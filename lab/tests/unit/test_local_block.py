@@ -16,6 +16,7 @@ import pytest
 from tests.support import recorded
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
+from vtlab.host.process_ledger import Command
 from vtlab.k6.call import Call
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Diagnosis, Failure, Trial
@@ -295,6 +296,23 @@ def test_a_k6_that_fails_ends_those_at_the_same_time(tmp_path: Path, monkeypatch
     with pytest.raises(BlockFault, match="k6 ended with exit code 107: no such option"):
         block._run(calls)
     assert stopped == [2, 1]
+
+
+def test_k6_has_a_heap_by_its_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = recorded.run(blocks=1)
+    commands: list[Command] = []
+    site: Any = SimpleNamespace(
+        folder=tmp_path,
+        k6=SimpleNamespace(path=tmp_path / "k6"),
+        k6_prefix=[],
+        ledger=SimpleNamespace(start=commands.append),
+        prometheus=SimpleNamespace(url="http://localhost:1", remote_write="http://localhost:1/api/v1/write"),
+    )
+    monkeypatch.setattr(block_module.machine, "available_memory", lambda: 16 * 1024**3)
+    block = LocalBlock(site, LocalStart(run.experiment, 1, 1, [], run.blocks[0].instances))
+    block._start_k6(Call(tmp_path, tmp_path, {}, {"TYPICAL_USERS": "1000"}, "r", 1, tmp_path / "1.json"))
+    (environment,) = (command.environment or {} for command in commands)
+    assert (environment["GOGC"], environment["GOMEMLIMIT"]) == ("off", "5512MiB")
 
 
 def test_a_slow_start_is_waited_for_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_users_have_two_seconds_and_twice_an_answer_for_an_arrival(throughput: f
 
 @pytest.mark.parametrize(("throughput", "users"), [(5000, (1000, 500)), (100, (144, 72)), (10, (20, 20))])
 def test_at_half_the_rate_a_user_has_as_many_seconds_for_an_arrival(throughput: float, users: tuple[int, int]) -> None:
-    """Seen: 1000 users for 342/s, whose memory alone stalled k6."""
+    """Seen: k6 kept 1000 users for 342/s, and stalled while it collected their garbage."""
     plan = planned(served(throughput, 0.2))
     assert (plan.users, typical_load.lowered(plan).users) == users
 
