@@ -115,9 +115,11 @@ class Part {
   }
 
   async take(): Promise<void> {
-    const { gaps, rate } = this.phase;
+    const { gaps, rate, requests, end } = this.phase;
     if (rate === undefined) await this.closed();
     else if (rate > 0) await this.open(gaps === 'even' ? evenly(rate) : inSequence(this.shared.arrivals, rate));
+    // Others may still be at work: a report takes CPU that their requests need.
+    if (requests === undefined) sleepUntil(this.begin + end);
     this.report();
   }
 
