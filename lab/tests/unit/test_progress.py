@@ -61,7 +61,7 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
     [
         ([RunTime([100, 100])], "2 blocks to measure, about 3 minutes, until 12:03"),
         ([RunTime([100, 100], is_least=True)], "2 blocks to measure, at least 3 minutes, until 12:03"),
-        ([RunTime([100, 100], 400, is_least=True)], "measuring blocks until 12:06 at the latest"),
+        ([RunTime([100, 100], 400, is_least=True)], "measuring blocks until about 12:06"),
         ([RunTime([None])], "1 block to measure"),
         ([RunTime()], "0 blocks to measure"),
     ],
@@ -78,7 +78,7 @@ def test_the_plan_says_how_long_it_takes(times: list[RunTime], line: str) -> Non
         (RunTime([60, 60]), " · ends about 12:01"),
         (RunTime([60, 60], is_least=True), " · ends after 12:01"),
         (RunTime([60], is_least=True), ""),
-        (RunTime([60], 240, is_least=True), " · ends by 12:03 at the latest"),
+        (RunTime([60], 240, is_least=True), " · ends by about 12:03"),
         (RunTime([None, None]), " · ends about 12:01"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_call_has_one_line_from_its_start_to_its_end(columns: int) -> None:
     said = [frame.lines[0] for frame in frames if frame.stays]
     lines = ["measuri", "block 1", "time fo", "block 2", "not set", "time fo", "block 3", "settled"]
     assert [text[:7] for text in said] == lines, "the second block was shorter: more fit"
-    assert [text.rpartition(" · ")[2] for text in said if " · " in text] == 3 * ["ends by 12:08 at the latest"]
+    assert [text.rpartition(" · ")[2] for text in said if " · " in text] == 3 * ["ends by about 12:08"]
 
 
 def line(frame: Frame) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.measuring.attempt import Attempt
 from vtlab.measuring.progress import Progress
+from vtlab.measuring.schedule import Schedule
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.manifest import Manifest, TypicalPlan
-from vtlab.model.records import Block, Failure
+from vtlab.model.records import Block, Failure, Trial
 from vtlab.model.run import Run
 from vtlab.planning import typical_load
 from vtlab.planning.load_call import CallPacing, LoadCall, TypicalCall
@@ -154,27 +156,58 @@ def test_the_run_keeps_rate_and_percentiles(tmp_path: Path) -> None:
     assert kept.model_dump(exclude=same) == run.manifest.model_dump(exclude=same)
 
 
+def sent_late_by_k6(trial: Trial) -> Trial:
+    """Returns the trial with a tenth of its arrivals 0.4 s late."""
+    return recorded.changed_trial(trial, late_max=0.4, late_arrivals=round(trial.started / 10))
+
+
 def sent_late(block: Block) -> Block:
-    """Returns the block with a tenth of virtual's arrivals at typical load 0.4 s late."""
-    virtual = {"late_max": 0.4, "late_arrivals": round(block.typical[1].started / 10)}
-    changed = [recorded.changed_trial(t, **virtual) if t.variant == "virtual" else t for t in block.typical]
+    """Returns the block with virtual's typical load sent late."""
+    changed = [sent_late_by_k6(t) if t.variant == "virtual" else t for t in block.typical]
     return recorded.copied(block, {"typical": changed})
+
+
+def late_above(rate: float) -> Callable[[LoadCall, K6Document], K6Document]:
+    """Returns what makes virtual's arrivals late at any typical load above this rate."""
+
+    def change(call: LoadCall, document: K6Document) -> K6Document:
+        if not call.typical or call.typical.rate <= 1.01 * rate:
+            return document
+        changed = [sent_late_by_k6(t) if t.variant == "virtual" else t for t in document.typical]
+        return document.model_copy(update={"typical": changed})
+
+    return change
 
 
 def test_a_rate_that_k6_cannot_send_in_time_is_halved_until_a_block_counts(tmp_path: Path) -> None:
     """Seen: 2,380/s for spring-petclinic-rest on two cores; three attempts were rejected, and there was no decision."""
     run = runs(blocks=2)
     first, second = run.blocks
-    target = replaying([sent_late(first), first, sent_late(second), second], loads_at_once=False)
-    _, said = measured(target, tmp_path, run)
-    assert [call.rate for call in calls(target)] == [RATE] * 2 + [RATE / 2] * 4, (
-        "twice on the JVMs of an attempt that is late"
-    )
-    assert said.count("typical load: 14.9/s from now on, as k6 sent 29.8/s too late") == 1
+    target = replaying([first, sent_late(second), second], loads_at_once=False, change=late_above(RATE / 2))
+    blocks, said = measured(target, tmp_path, run)
+    assert [call.rate for call in calls(target)] == [RATE] * 2 + [RATE / 2] * 4, "twice where k6 is late"
+    assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == [False, True, False]
+    assert said.count("block 1 of 2: typical load: 14.9/s from now on, as k6 sent 29.8/s too late") == 1
     kept = manifest_of(tmp_path)
     assert kept.experiment.load_.typical == with_load({"rate": RATE / 2}).load_.typical
     assert plan_of(tmp_path).throughput == pytest.approx(49.75), "of which the rate is a share"
     assert kept.percentiles["typical"] == "p90", "half the answers"
+
+
+@pytest.mark.parametrize(("seconds_left", "halvings"), [(1e9, 3), (1.0, 2)])
+def test_an_attempt_halves_the_rate_twice_at_most_and_the_next_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds_left: float, halvings: int
+) -> None:
+    monkeypatch.setattr(Schedule, "budget_left", lambda _: seconds_left)
+    run = runs()
+    rates = [RATE / 2**halved for halved in range(halvings + 1)]
+    target = replaying(run.blocks * 2, loads_at_once=False, change=late_above(rates[-1]))
+    blocks, _ = measured(target, tmp_path, run)
+    assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == [True, False]
+    assert [call.rate for call in calls(target)] == pytest.approx(
+        [*(rate for rate in rates[:-1] for _ in "12"), rates[-1]], rel=0.01
+    )
+    assert plan_of(tmp_path).rate == pytest.approx(rates[-1], rel=0.01)
 
 
 def test_arrivals_that_are_late_for_a_moment_cost_no_block(tmp_path: Path) -> None:
@@ -193,7 +226,7 @@ def test_arrivals_that_are_late_for_a_moment_cost_no_block(tmp_path: Path) -> No
     assert printed.count("typical load is measured once more: virtual: the load generator ") == 1
 
 
-def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_path: Path) -> None:
+def test_a_run_that_was_interrupted_after_a_late_attempt_has_the_rate_of_its_end(tmp_path: Path) -> None:
     run = runs()
     late = sent_late(run.blocks[0])
 
@@ -204,8 +237,10 @@ def test_a_run_that_was_interrupted_after_a_late_attempt_has_half_the_rate(tmp_p
     with Progress(replay.console()[0]) as progress:
         with pytest.raises(KeyboardInterrupt):
             measure_run(tmp_path, store.read(tmp_path), replaying([late]), progress, wait=stop)
+        kept = plan_of(tmp_path).rate
         measure_run(tmp_path, store.read(tmp_path), target := replaying(run.blocks), progress)
-    assert [call.rate for call in calls(target)] == [RATE / 2]
+    assert kept < RATE / 2
+    assert [call.rate for call in calls(target)] == [kept]
 
 
 def test_a_rate_that_something_else_disturbed_is_not_halved(tmp_path: Path) -> None:

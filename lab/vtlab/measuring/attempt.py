@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.validity import checks, completeness, generator, interference, steady_state, warm_up_checks
+from vtlab.analysis.validity import checks, steady_state, warm_up_checks
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.measuring import load_search, searched_pair
 from vtlab.measuring.attempt_plan import AttemptPlan
 from vtlab.measuring.block_state import BlockState
 from vtlab.measuring.load_search import LoadSearch, SearchTime
 from vtlab.measuring.progress import Progress
+from vtlab.measuring.repeats import Repeats
 from vtlab.measuring.thread_dumps import ThreadDumps
+from vtlab.measuring.typical_phase import TypicalPhase
 from vtlab.measuring.warm_up import RAISED_SECONDS, WarmUp, last_of_each
 from vtlab.model import units
 from vtlab.model.blocks import further_set
@@ -25,18 +26,14 @@ from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.load import ClosedLoad
+from vtlab.model.manifest import TypicalPlan
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning import idle_time, light_load, round_pacing, typical_load
+from vtlab.planning import idle_time, light_load, round_pacing
 from vtlab.planning.light_load import LoadedVariant
-from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
+from vtlab.planning.load_call import LightLoad, LoadCall
 from vtlab.report.words import class_archives, figures
 from vtlab.targets.protocol import StartedBlock, Target
-
-#: Most times that a block measures its trials, and its typical load, on the same JVMs: neighbours on a shared machine
-#: come in bursts.
-MOST_MEASUREMENTS = 4
-_MEASURED = {"trials": "the trials are measured", "typical": "typical load is measured"}
 
 #: Keeps the curve and the trials of a search for the run; returns its experiment with the load that was chosen.
 KeepLoad = Callable[[Curve, Sequence[Trial]], Experiment]
@@ -59,8 +56,6 @@ class Attempt:
         self._plan, self._progress = plan, progress
         self._keep_load, self._wait = keep_load, wait
         self._began = time.monotonic()
-        #: The run's typical load, also where this attempt plans it.
-        self.typical = plan.typical
         #: Interruption (Ctrl-C or another signal) in an optional phase: raised once the block is stored.
         self.interrupted: Interrupted | None = None
         #: Variants that still need light load and thread dumps.
@@ -70,6 +65,13 @@ class Attempt:
         self._state = BlockState(plan.experiment, plan.seed, progress, title, block)
         self._warm_up = WarmUp(self._state, wait)
         self._dumps = ThreadDumps(plan, self._state)
+        self._repeats = Repeats(self._state, self._seconds_left)
+        self._typical = TypicalPhase(self._state, self._repeats, plan.typical)
+
+    @property
+    def typical(self) -> TypicalPlan | None:
+        """Returns the run's typical load, also where this attempt planned it."""
+        return self._typical.planned
 
     def measure(self, target: Target) -> tuple[Block, BlockSeries]:
         """Measures the block; returns it and its samples for the charts."""
@@ -218,14 +220,15 @@ class Attempt:
             self._measure_trials(started, may_end)
         if self._were_warm_up():
             self._measure_trials(started, may_end)
-        self._repeat_while_disturbed(
+        self._repeats.while_disturbed(
             "trials",
             partial(self._measure_trials, started, may_end),
             self._disturbed_trials,
-            lambda: idle_time.set_seconds(state.block.trials, started.call_seconds) + self._typical_seconds(),
+            lambda: idle_time.set_seconds(state.block.trials, started.call_seconds) + self._typical.seconds(),
         )
         if state.block.trials:
-            self._measure_typical(started)
+            self._typical.plan(plan, started.loads_at_once)
+            self._typical.measure(plan, partial(self._measure_while_variants_break, started))
             if self._fits_further_set(started):
                 self._measure_optional(partial(self._measure_further_set, started))
         if single and state.block.trials and not self.interrupted:
@@ -261,48 +264,11 @@ class Attempt:
         state.say("the trials became faster: they count as warm-up and run again")
         return True
 
-    def _repeat_while_disturbed(
-        self,
-        phase: Literal["trials", "typical"],
-        measure: Callable[[], None],
-        why: Callable[[int], str | None],
-        seconds: Callable[[], float],
-    ) -> None:
-        """Measures a phase again while something disturbs it, which costs less than another block: once in any case,
-        and more often where the time of the call has room. The first undisturbed measurement counts, whatever it shows.
-
-        ``why``: by the number of measurements so far. ``seconds``: until the end of all phases that every block has.
-        """
-        state = self._state
-        for measured in range(1, MOST_MEASUREMENTS):
-            reason = why(measured) if getattr(state.block, phase) else None
-            if not reason:
-                return
-            needed = seconds() + self._extra_seconds() + idle_time.ENDING
-            if measured > 1 and self._progress.schedule.budget_left() < needed:
-                return
-            state.say(f"{_MEASURED[phase]} once more: {reason}")
-            state.take_back(phase)
-            measure()
-
     def _disturbed_trials(self, _: int) -> str | None:
         """Says how the machine disturbed the trials; None also where the last variant ended with its last trial."""
         block = self._state.block
         is_over = any(trial.given_up for trial in block.trials)
-        return None if is_over else self._disturbed("measure")
-
-    def _disturbed_typical(self, measured: int) -> str | None:
-        """Says how the machine disturbed typical load, or that k6 sent it late. Of a rate that is too high for k6 a
-        third measurement tells no more."""
-        late = generator.late_typical_load(self._state.block, self._state.experiment) if measured == 1 else None
-        return self._disturbed("typical") or late
-
-    def _disturbed(self, phase: Literal["measure", "typical"]) -> str | None:
-        """Says how the machine disturbed the phases that were stored last; None where it did not."""
-        state = self._state
-        if state.is_disagreed:
-            return completeness.DISAGREED
-        return interference.disturbed_window(state.block, state.experiment, phase)
+        return None if is_over else self._repeats.disturbance("measure")
 
     def _measure_trials(self, started: StartedBlock, may_end: bool) -> None:
         state = self._state
@@ -314,30 +280,6 @@ class Attempt:
             return LoadCall(trial_order=order, wait_for_answers=not gives_up, pacing=state.pacing)
 
         self._measure_while_variants_break(started, call)
-
-    def _measure_typical(self, started: StartedBlock) -> None:
-        """Measures typical load beside full load, once its rate is known; again where the machine was disturbed or
-        arrivals were late. Nothing lengthens its windows."""
-        state, experiment = self._state, self._state.experiment
-        if experiment.typical_beside and self.typical is None:
-            blocks = [*self._plan.blocks_before, state.block]
-            self.typical = typical_load.plan(experiment, blocks, self._plan.curve, started.loads_at_once)
-            if self.typical and self.typical.throughput:
-                share = units.percent(self.typical.rate / self.typical.throughput)
-                state.say(f"typical load: {figures.rate(self.typical.rate)}, {share} of {self.typical.of}'s throughput")
-        planned = self.typical
-        if planned is None:
-            return
-
-        def call() -> LoadCall:
-            # The trials' order is mirrored from block to block.
-            order = [variant for variant in dict.fromkeys(self._plan.order) if variant in state.variants]
-            typical, pacing = typical_load.call(planned, order), CallPacing(state.seed)
-            return LoadCall(typical=typical, pacing=pacing, is_at_once=planned.is_at_once)
-
-        measure = partial(self._measure_while_variants_break, started, call)
-        measure()
-        self._repeat_while_disturbed("typical", measure, self._disturbed_typical, self._typical_seconds)
 
     def _fits_further_set(self, started: StartedBlock) -> bool:
         """Tells whether this block is the last of its run, and as many trials again fit into the time. The clock alone
@@ -384,14 +326,15 @@ class Attempt:
         dumps = sum(self._dumps.missing_seconds(started).values())
         return idle - dumps if dumps <= idle else idle
 
+    def _seconds_left(self) -> float:
+        """Returns the seconds that the call has, without the phases after typical load."""
+        return self._progress.schedule.budget_left() - self._extra_seconds() - idle_time.ENDING
+
     def _extra_seconds(self) -> float:
         """Estimates how long the phases after typical load take, which not every block has."""
         plan = self._plan
         is_always = plan.diagnosis == "always"
         return light_load.extra_phase_seconds(plan.experiment, plan.with_single_user, bool(self._unmeasured), is_always)
-
-    def _typical_seconds(self) -> float:
-        return typical_load.expected_seconds(self._state.experiment, self.typical)
 
     def _measure_single(self, started: StartedBlock, single: str) -> None:
         def call() -> LoadCall:

@@ -199,7 +199,7 @@ def _plan(schedule: Schedule) -> str:
     if left is None or not schedule.blocks:
         return f"{blocks} to measure"
     if left.meaning == "at most":
-        return f"measuring blocks until {time_of_day(left.seconds)} at the latest"
+        return f"measuring blocks until about {time_of_day(left.seconds)}"
     return f"{blocks} to measure, {left.meaning} {hints.time_in_words(left.seconds)}, until {time_of_day(left.seconds)}"
 
 
@@ -208,7 +208,8 @@ def _end(left: TimeLeft | None) -> str:
     if left is None or (left.meaning == "at least" and not left.seconds):
         return ""
     end = time_of_day(left.seconds)
-    return {"about": f"ends about {end}", "at least": f"ends after {end}", "at most": f"ends by {end} at the latest"}[
+    # Not "at the latest": a part that is measured again may end after the plan.
+    return {"about": f"ends about {end}", "at least": f"ends after {end}", "at most": f"ends by about {end}"}[
         left.meaning
     ]
 

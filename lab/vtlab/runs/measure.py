@@ -13,8 +13,7 @@ from typing import Any
 
 from vtlab.analysis import asserts, run_status, time_plan
 from vtlab.analysis.time_plan import TimePlan
-from vtlab.analysis.validity import checks, failing, generator, warm_up_checks
-from vtlab.analysis.validity.interference import is_disturbed
+from vtlab.analysis.validity import checks, failing, warm_up_checks
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt
@@ -25,8 +24,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest, TypicalPlan
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
-from vtlab.planning import curve_to_load, longer_windows, percentiles, trial_order, typical_load
-from vtlab.report.words import block_counts, curve_sentences, figures, so_far
+from vtlab.planning import curve_to_load, longer_windows, percentiles, trial_order
+from vtlab.report.words import block_counts, curve_sentences, so_far
 from vtlab.runs import facts, store
 from vtlab.runs.create import discarded, train_sample
 from vtlab.runs.estimates import run_time
@@ -192,7 +191,6 @@ class _Measurement:
         self._show_ratio()
         while blocks_left := run_status.blocks_left(self.run):
             self._refuse_too_many_rejected()
-            self._lower_typical_load()
             attempt, block, samples = self._attempt()
             # Ctrl-C must not cost a block that is measured.
             with processes.uninterrupted():
@@ -216,12 +214,15 @@ class _Measurement:
 
     def _keep_plan(self, block: Block, typical: TypicalPlan | None) -> None:
         """Fixes for the run what its first attempts plan: typical load, and the percentile of each load. Whether these
-        count does not matter."""
+        count does not matter. An attempt that halved the rate before a block counted planned it anew."""
         manifest, experiment = self.run.manifest, self.run.experiment
         shown = percentiles.of_loads(experiment, block, typical)
-        changes: dict[str, Any] = {"percentiles": {**shown, **manifest.percentiles}}
-        if typical and manifest.typical is None:
-            changes |= {"typical": typical, "experiment": experiment.with_typical_rate(typical.rate)}
+        kept = dict(manifest.percentiles)
+        changes: dict[str, Any] = {}
+        if typical and typical != manifest.typical:
+            kept.pop("typical", None)
+            changes = {"typical": typical, "experiment": experiment.with_typical_rate(typical.rate)}
+        changes["percentiles"] = {**shown, **kept}
         changed = manifest.model_copy(update=changes)
         if changed != manifest:
             store.replace_manifest(self._folder, changed)
@@ -305,27 +306,6 @@ class _Measurement:
         manifest = self.run.manifest.model_copy(update={"experiment": longer})
         store.replace_manifest(self._folder, manifest)
         self.run = replace(self.run, manifest=manifest, experiment=longer)
-
-    def _lower_typical_load(self) -> None:
-        """Halves the rate of typical load where the load generator did not send it in time, nothing else disturbed it,
-        and nobody named the rate. All blocks that count have one rate."""
-        manifest, planned = self.run.manifest, self.run.manifest.typical
-        if self._accepted or not self._rejected or planned is None or not planned.of:
-            return
-        block, experiment = self._rejected[-1][0], self.run.experiment
-        # A run that was interrupted in between comes here a second time.
-        had_it = any(trial.rate == planned.rate for trial in block.typical)
-        if not had_it or not generator.late_typical_load(block, experiment) or is_disturbed(block, experiment):
-            return
-        lower = typical_load.lowered(planned)
-        now, before = figures.rate(lower.rate), figures.rate(planned.rate)
-        self._say(f"typical load: {now} from now on, as k6 sent {before} too late")
-        others = {load: percentile for load, percentile in manifest.percentiles.items() if load != "typical"}
-        experiment = experiment.with_typical_rate(lower.rate)
-        changes = {"typical": lower, "percentiles": others, "experiment": experiment}
-        changed = manifest.model_copy(update=changes)
-        store.replace_manifest(self._folder, changed)
-        self.run = replace(self.run, manifest=changed, experiment=experiment)
 
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:
