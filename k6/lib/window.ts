@@ -5,8 +5,8 @@ import type { Parts } from './parts.ts';
 import type { Phase } from './phase.ts';
 
 /**
- * Keeps everything until the user has done its part, and reports it then: a sample costs k6 more than anything else here,
- * and would cost it within the window. Times are milliseconds since the phase began; what lies outside the window is left
+ * Keeps everything until the window is over, and reports it then: a sample costs k6 more than anything else here, and
+ * would cost it within the window. Times are milliseconds since the phase began; what lies outside the window is left
  * out. An iteration arrives when it is due, under closed load when it is sent.
  */
 export interface UserWindow {

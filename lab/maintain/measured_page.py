@@ -51,9 +51,8 @@ ratios of few answers undecided, too. *No outcome*: the run cannot judge it. *To
 is over 100 times the lower one. [Reports](../reference/report.md#outcomes) have the margins and the percentile of a
 tail, the [glossary](../reference/glossary.md) the other words. A fixed number of fewer than 6 blocks is a quick look.
 
-Before cf001017 (2026-11-29) k6 reported within the windows of typical load, which sent up to 1 % of the arrivals late
-in blocks that count. So a p99 at typical load of these runs is not the service's alone
-([by how much](cost-of-measuring.md)).
+Before cf001017 (2026-11-29) k6's users reported within the windows of typical load. So p99 there may hold delays of k6
+in earlier runs ([by how much](cost-of-measuring.md)).
 
 ![Measured runs by criterion: each interval beside its margin](../images/measured-by-criterion.svg)
 
