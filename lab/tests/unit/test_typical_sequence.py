@@ -62,7 +62,7 @@ def plan_of(folder: Path) -> TypicalPlan:
 
 def test_typical_load_comes_after_the_trials_and_before_a_single_user(tmp_path: Path) -> None:
     run = runs(blocks=2)
-    (first, second), said = measured(target := replaying(run.blocks, loads_at_once=False), tmp_path, run)
+    (first, second), printed = measured(target := replaying(run.blocks, loads_at_once=False), tmp_path, run)
     both = "platform virtual of platform virtual"
     assert [event for event in target.journal.events if "cycles" not in event] == [
         "end of the warm-up",
@@ -75,8 +75,8 @@ def test_typical_load_comes_after_the_trials_and_before_a_single_user(tmp_path: 
         "typical load for platform virtual of platform virtual",
     ]
     assert [first.typical, second.typical] == [block.typical for block in run.blocks]
-    assert said.count("typical load: 29.8/s, 60 % of platform's throughput") == 1
-    assert "block 1 of 2: typical load, 29.8/s" in said
+    assert printed.count("typical load: 29.8/s, 60 % of platform's throughput") == 1
+    assert "block 1 of 2: typical load, 29.8/s" in printed
 
 
 def test_its_calls_have_the_plan_and_no_pacing_of_the_trials(tmp_path: Path) -> None:
@@ -134,10 +134,10 @@ def test_the_first_attempt_with_trials_plans_it_whether_it_counts_or_not(tmp_pat
     faster = [recorded.scaled(t, 2) for t in run.blocks[0].trials]
     later = recorded.copied(run.blocks[0], {"trials": faster})
     fault = {"trials": BlockFault("k6 ended with exit code 107")}
-    blocks, said = measured(target := replaying([broken, squeezed, later, run.blocks[1]], fault), tmp_path, run)
+    blocks, printed = measured(target := replaying([broken, squeezed, later, run.blocks[1]], fault), tmp_path, run)
     assert [len(block.typical) for block in blocks] == [0, 2, 2, 2]
     assert [call.rate for call in calls(target)] == [RATE] * 3, "fixed for the run"
-    assert said.count("typical load: ") == 1
+    assert printed.count("typical load: ") == 1
     planned = plan_of(tmp_path)
     assert (planned.rate, planned.of) == (RATE, "platform")
     assert planned.throughput == pytest.approx(49.75)
@@ -184,10 +184,10 @@ def test_a_rate_that_k6_cannot_send_in_time_is_halved_until_a_block_counts(tmp_p
     run = runs(blocks=2)
     first, second = run.blocks
     target = replaying([first, sent_late(second), second], loads_at_once=False, change=late_above(RATE / 2))
-    blocks, said = measured(target, tmp_path, run)
+    blocks, printed = measured(target, tmp_path, run)
     assert [call.rate for call in calls(target)] == [RATE] * 2 + [RATE / 2] * 4, "twice where k6 is late"
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == [False, True, False]
-    assert said.count("block 1 of 2: typical load: 14.9/s from now on, as k6 sent 29.8/s too late") == 1
+    assert printed.count("block 1 of 2: typical load: 14.9/s from now on, as k6 sent 29.8/s too late") == 1
     kept = manifest_of(tmp_path)
     assert kept.experiment.load_.typical == with_load({"rate": RATE / 2}).load_.typical
     assert plan_of(tmp_path).throughput == pytest.approx(49.75), "of which the rate is a share"
@@ -205,7 +205,7 @@ def test_an_attempt_halves_the_rate_twice_at_most_and_the_next_one_goes_on(
     blocks, _ = measured(target, tmp_path, run)
     assert [bool(checks.reasons(block, run.experiment)) for block in blocks] == [True, False]
     assert [call.rate for call in calls(target)] == pytest.approx(
-        [*(rate for rate in rates[:-1] for _ in "12"), rates[-1]], rel=0.01
+        [*(rate for rate in rates[:-1] for _ in range(2)), rates[-1]], rel=0.01
     )
     assert plan_of(tmp_path).rate == pytest.approx(rates[-1], rel=0.01)
 
@@ -293,23 +293,23 @@ def run_without_blocks(run: Run) -> Run:
 
 def test_a_named_rate_is_that_of_the_run(tmp_path: Path) -> None:
     exp = with_load({"rate": 12.5, "gaps": "even"})
-    _, said = one_block(target := replaying(runs(exp).blocks), tmp_path, exp)
+    _, printed = one_block(target := replaying(runs(exp).blocks), tmp_path, exp)
     assert [call.rate for call in calls(target)] == [12.5]
     assert manifest_of(tmp_path).experiment == exp
     assert (plan_of(tmp_path).of, plan_of(tmp_path).rate) == ("", 12.5)
-    assert "throughput" not in said
+    assert "throughput" not in printed
 
 
 def test_a_variant_that_breaks_under_typical_load_fails_and_the_other_has_it_again(tmp_path: Path) -> None:
     broken = VariantFailed("virtual", "out of heap memory (256m)", "t1")
     target = replaying(runs().blocks, {"typical load": broken})
-    block, said = one_block(target, tmp_path, with_load())
+    block, printed = one_block(target, tmp_path, with_load())
     assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="typical load")]
     assert [call.order for call in calls(target)] == [["virtual", "platform"], ["platform"]]
     assert [phase.variant for phase in block.typical] == ["platform"]
     assert {trial.variant for trial in block.trials} == {"platform", "virtual"}, "it had its trials"
     assert {phase.variant for phase in (*block.single, *block.light)} == {"platform"}
-    assert "virtual failed, typical load: out of heap memory (256m)" in said
+    assert "virtual failed, typical load: out of heap memory (256m)" in printed
 
 
 def test_a_fault_of_k6_under_typical_load_rejects_the_block_and_costs_no_plan(tmp_path: Path) -> None:

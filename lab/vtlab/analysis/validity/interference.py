@@ -15,11 +15,6 @@ MOST_STEAL = 0.01
 MOST_CORE_WAIT = 0.01
 
 
-def is_disturbed(block: Block, experiment: Experiment) -> bool:
-    """Tells whether others used the cores that a block needed."""
-    return any(True for check in (STEAL, CORE_WAIT) for _ in check.beyond(block, experiment))
-
-
 def disturbed_window(block: Block, experiment: Experiment, phase: Literal["measure", "typical"]) -> str | None:
     """Says how others used the cores in a trial of this phase; None where they did in none."""
     moments = {moment_of(trial) for trial in (*block.trials, *block.typical) if trial.phase == phase}
